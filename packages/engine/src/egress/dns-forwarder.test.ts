@@ -8,10 +8,11 @@ import fc from 'fast-check';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { SURROUNDINGS } from '../testing/surroundings.ts';
 import { ClientPolicies } from './client-policies.ts';
-import { DnsForwarder, FORWARDER_LIMITS, type ForwarderLimits } from './dns-forwarder.ts';
+import { DnsForwarder } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
 import { listenForDns } from './dns-listeners.ts';
 import { addressRecord, encodeAnswer, encodeQuery, TYPE } from '../testing/dns-samples.ts';
+import { QUESTION_LIMITS, type QuestionLimits } from './pending-questions.ts';
 import { fixedResolvers, type Resolver } from './resolvers.ts';
 import { startSampleResolver } from './sample-resolver.ts';
 
@@ -29,7 +30,7 @@ function forwarderTo(...resolvers: readonly Resolver[]): DnsForwarder {
 
 function forwarderWith(
   resolvers: readonly Resolver[],
-  given: { readonly timeoutMs?: number; readonly limits?: ForwarderLimits } = {},
+  given: { readonly timeoutMs?: number; readonly limits?: QuestionLimits } = {},
 ): DnsForwarder {
   const policy = resolvePolicy({ dns: { query_timeout_ms: given.timeoutMs ?? PATIENT_MS } });
   return new DnsForwarder({
@@ -150,7 +151,7 @@ test('an answer that is longer than the client takes over UDP is truncated, and 
 test('a client that asks too much at once is told so, and others are still served', async (t) => {
   const { upstream, release } = await resolverThatHolds(t);
   const forwarder = forwarderTo(upstream);
-  const held = Array.from({ length: FORWARDER_LIMITS.maxPendingPerClient }, () =>
+  const held = Array.from({ length: QUESTION_LIMITS.maxPendingPerClient }, () =>
     forwarder.answer(encodeQuery('slow.example'), '10.0.0.1', 'udp'),
   );
   assert.equal(rcode(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')), SERVFAIL);
@@ -187,7 +188,9 @@ test('a client that sends questions without end over TCP waits for its turn, and
   const count = 20_000;
   const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
   let asked = 0;
-  const listeners = await listenForDns(forwarderTo(upstream), ['127.0.0.1'], () => (asked += 1));
+  const listeners = await listenForDns(forwarderTo(upstream), ['127.0.0.1'], {
+    onQuestion: () => (asked += 1),
+  });
   t.after(() => listeners[Symbol.asyncDispose]());
   const flood = connect({ port: listeners.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
   t.after(() => flood.destroy());
@@ -201,6 +204,27 @@ test('a client that sends questions without end over TCP waits for its turn, and
   await once(quiet, 'data');
   // All of them would take a minute and a half.
   assert.ok(asked < count / 2, `${asked} were asked`);
+});
+
+test('what a sandbox asked ends with it, over UDP and TCP, and its connections too', async (t) => {
+  const { upstream } = await resolverThatHolds(t);
+  const forwarder = forwarderTo(upstream);
+  const listeners = await listenForDns(forwarder, ['127.0.0.1']);
+  t.after(() => listeners[Symbol.asyncDispose]());
+  const over = (['udp', 'tcp'] as const).map((transport) =>
+    forwarder.answer(encodeQuery('slow.example'), '127.0.0.1', transport),
+  );
+  const client = connect(listeners.port, '127.0.0.1').on('error', () => undefined);
+  t.after(() => client.destroy());
+  await once(client, 'connect');
+  client.write(frame(encodeQuery('slow.example')));
+  await waitUntil(() => upstream.connections === 2, 'both connections are at the resolver');
+  const closed = once(client, 'close');
+  forwarder.forget('127.0.0.1');
+  listeners.forget('127.0.0.1');
+  assert.deepEqual(await Promise.all(over), [null, null]);
+  await closed;
+  await waitUntil(() => upstream.connections === 0, 'nothing is asked for it any more');
 });
 
 test('a listener that was sent garbage answers the next question', async (t) => {

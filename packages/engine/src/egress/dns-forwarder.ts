@@ -7,19 +7,9 @@ import { readAnswer, type ReadAnswer } from './dns-answer.ts';
 import { RCODE, readQuery, writeError, writeQuery, writeTruncated, type DnsQuery } from './dns-query.ts';
 import { exchange, type Transport } from './dns-upstream.ts';
 import type { Pin } from './egress-messages.ts';
+import { PendingQuestions, QUESTION_LIMITS, type QuestionLimits } from './pending-questions.ts';
 import type { Resolvers } from './resolvers.ts';
 import type { ToldDecisions } from './told-decisions.ts';
-
-export interface ForwarderLimits {
-  /** Shared by all, beyond the few that each client has of its own. */
-  readonly maxPending: number;
-  readonly maxPendingPerClient: number;
-}
-
-export const FORWARDER_LIMITS: ForwarderLimits = {
-  maxPending: 512,
-  maxPendingPerClient: 64,
-};
 
 export interface ForwarderParts {
   /** Those of this host, for sandboxes that name none of their own. */
@@ -29,16 +19,14 @@ export interface ForwarderParts {
   readonly pin: (client: string, pins: readonly Pin[]) => Promise<void>;
   /** Hears what was decided. */
   readonly told?: Pick<ToldDecisions, 'allowed' | 'denied'>;
-  readonly limits?: ForwarderLimits;
+  readonly limits?: QuestionLimits;
+  /** Whose sandbox a client is; each has a scope of its own unless given. */
+  readonly scopeOf?: (client: string) => string;
 }
 
 /** A client may use an address until its record expires, and then needs a moment to connect. */
 const PIN_GRACE_SECONDS = 30;
 const MAX_PIN_SECONDS = 24 * 3600;
-
-/** A client may hold this part of what is free. */
-const SHARES = 4;
-const LEAST_SHARE = 4;
 
 /**
  * Answers what sandboxes ask, with the help of the resolvers. Clients are told apart by their address, which the
@@ -46,13 +34,17 @@ const LEAST_SHARE = 4;
  */
 export class DnsForwarder {
   readonly #parts: ForwarderParts;
-  readonly #limits: ForwarderLimits;
-  readonly #pending = new Map<string, number>();
-  #pendingTotal = 0;
+  readonly #pending: PendingQuestions;
 
   constructor(parts: ForwarderParts) {
     this.#parts = parts;
-    this.#limits = parts.limits ?? FORWARDER_LIMITS;
+    const { limits = QUESTION_LIMITS, scopeOf = (client) => client } = parts;
+    this.#pending = new PendingQuestions(limits, scopeOf);
+  }
+
+  /** Ends what is under way for a sandbox that is gone. */
+  forget(client: string): void {
+    this.#pending.forget(client);
   }
 
   /** The message to send back; null when none is. Never rejects. */
@@ -68,25 +60,30 @@ export class DnsForwarder {
       this.#parts.told?.denied(client, { ...asked, verdict: 'deny', decidedBy: 'name', rule });
       return writeError(query, RCODE.noSuchName);
     }
-    if (!this.#enter(client)) return writeError(query, RCODE.serverFailure);
-    try {
-      const found = await this.#ask(query, policy, transport);
-      if (found?.kind === 'hidden')
-        this.#parts.told?.denied(client, {
-          ...asked,
-          verdict: 'deny',
-          decidedBy: 'rebind_protection',
-          rule: null,
-        });
-      if (found?.kind === 'answer')
-        this.#parts.told?.allowed(client, { ...asked, verdict: 'allow', decidedBy: 'name', rule });
-      return reply(query, (await this.#pinned(query, client, found)) ? found : null, transport);
-    } finally {
-      this.#leave(client);
-    }
+    using pending = this.#pending.begin(client);
+    if (pending === null) return writeError(query, RCODE.serverFailure);
+    const found = await this.#ask(query, policy, transport, pending.signal);
+    // The next to have the address did not ask.
+    if (pending.signal.aborted) return null;
+    if (found?.kind === 'hidden')
+      this.#parts.told?.denied(client, {
+        ...asked,
+        verdict: 'deny',
+        decidedBy: 'rebind_protection',
+        rule: null,
+      });
+    if (found?.kind === 'answer')
+      this.#parts.told?.allowed(client, { ...asked, verdict: 'allow', decidedBy: 'name', rule });
+    const isUsable = await this.#pinned(query, client, found);
+    return pending.signal.aborted ? null : reply(query, isUsable ? found : null, transport);
   }
 
-  async #ask(query: DnsQuery, policy: ResolvedPolicy, transport: Transport): Promise<ReadAnswer | null> {
+  async #ask(
+    query: DnsQuery,
+    policy: ResolvedPolicy,
+    transport: Transport,
+    signal: AbortSignal,
+  ): Promise<ReadAnswer | null> {
     const { nameservers, queryTimeoutMs } = policy.dns;
     const { clients, resolvers } = this.#parts;
     // Judged at each question: what an address is changes with the networks of the host.
@@ -94,13 +91,15 @@ export class DnsForwarder {
     for (const resolver of nameservers.length > 0 ? allowed : resolvers.current()) {
       const id = randomInt(0x10000);
       try {
-        return await exchange(transport, resolver, writeQuery(query, id), queryTimeoutMs, (message) => {
+        const until = { timeoutMs: queryTimeoutMs, signal };
+        return await exchange(transport, resolver, writeQuery(query, id), until, (message) => {
           const read = readAnswer(message, query, id, (address) =>
             mayAnswer(policy, address, clients.surroundings),
           );
           return read.kind === 'foreign' ? null : read;
         });
       } catch {
+        if (signal.aborted) return null;
         // Silent or unreachable: the next resolver may know, and when none does the client is told so.
       }
     }
@@ -123,25 +122,6 @@ export class DnsForwarder {
       () => true,
       () => false,
     );
-  }
-
-  #enter(client: string): boolean {
-    const pending = this.#pending.get(client) ?? 0;
-    const free = this.#limits.maxPending - this.#pendingTotal;
-    // The fuller it gets, the less one client may hold. A few are everybody's own, also when many that ask for names nobody answers
-    // have taken all the rest; as there are no more clients than sandboxes, that is bounded too.
-    const share = Math.max(LEAST_SHARE, Math.floor(free / SHARES));
-    if (pending >= Math.min(this.#limits.maxPendingPerClient, share)) return false;
-    this.#pending.set(client, pending + 1);
-    this.#pendingTotal += 1;
-    return true;
-  }
-
-  #leave(client: string): void {
-    const pending = (this.#pending.get(client) ?? 1) - 1;
-    if (pending === 0) this.#pending.delete(client);
-    else this.#pending.set(client, pending);
-    this.#pendingTotal -= 1;
   }
 }
 

@@ -16,12 +16,23 @@ const MAX_CLIENTS = 4096;
 export interface DnsListeners extends AsyncDisposable {
   /** The same for UDP and TCP. */
   readonly port: number;
+  /** Ends the connections of a sandbox that is gone. */
+  forget(client: string): void;
+}
+
+export interface ListenerHooks {
+  /** Called with each question. */
+  readonly onQuestion?: () => void;
+  /** Whose sandbox a client is; each has a scope of its own unless given. */
+  readonly scopeOf?: (client: string) => string;
 }
 
 /** No question comes near this; a longer message is not worth reading. */
 const MAX_QUERY_BYTES = 4096;
-const MAX_CONNECTIONS = 256;
+const MAX_CONNECTIONS = 1024;
 const MAX_CONNECTIONS_PER_CLIENT = 16;
+/** All clients of one scope together, so that one organization does not take them all. */
+const MAX_CONNECTIONS_PER_SCOPE = 64;
 const IDLE_TIMEOUT_MS = 10_000;
 /** A client that asks over TCP and does not read the answers loses its connection here. */
 const MAX_UNREAD_BYTES = 256 * 1024;
@@ -31,18 +42,17 @@ const PORT_ATTEMPTS = 20;
 export async function listenForDns(
   forwarder: DnsForwarder,
   addresses: readonly string[],
-  onQuery: () => void = () => undefined,
+  { onQuestion = () => undefined, scopeOf = (client) => client }: ListenerHooks = {},
 ): Promise<DnsListeners> {
   for (let attempt = 1; ; attempt += 1) {
     await using opened = new AsyncDisposableStack();
-    const rate = new QuestionRate();
+    const parts = { forwarder, rate: new QuestionRate(), onQuestion, connections: new TcpClients(scopeOf) };
     try {
       let port = 0;
       for (const address of addresses) {
-        const sockets = new Set<Socket>();
-        const server = serveTcp(forwarder, rate, onQuery, sockets);
-        const datagrams = serveUdp(forwarder, onQuery, isIPv6(address) ? 'udp6' : 'udp4');
-        opened.defer(() => closeAll(server, datagrams, sockets));
+        const server = serveTcp(parts);
+        const datagrams = serveUdp(parts, isIPv6(address) ? 'udp6' : 'udp4');
+        opened.defer(() => closeAll(server, datagrams, parts.connections));
         server.listen({ host: address, port });
         await untilListening(server);
         // `listen` on a host and port gives an AddressInfo.
@@ -51,7 +61,8 @@ export async function listenForDns(
         await once(datagrams, 'listening');
       }
       const kept = opened.move();
-      return { port, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+      const forget = (client: string) => parts.connections.forget(client);
+      return { port, forget, [Symbol.asyncDispose]: () => kept.disposeAsync() };
     } catch (error) {
       // A port that is free for TCP can be taken for UDP.
       if (attempt === PORT_ATTEMPTS || !isErrno(error, 'EADDRINUSE')) throw error;
@@ -59,13 +70,20 @@ export async function listenForDns(
   }
 }
 
-function serveUdp(forwarder: DnsForwarder, onQuery: () => void, type: 'udp4' | 'udp6'): DatagramSocket {
+interface ListenerParts {
+  readonly forwarder: DnsForwarder;
+  readonly rate: QuestionRate;
+  readonly onQuestion: () => void;
+  readonly connections: TcpClients;
+}
+
+function serveUdp({ forwarder, onQuestion }: ListenerParts, type: 'udp4' | 'udp6'): DatagramSocket {
   const socket = createSocket(type);
   // An answer that could not be sent; without a listener it would end the process.
   socket.on('error', () => undefined);
   socket.on('message', (message, sender) => {
     if (message.length > MAX_QUERY_BYTES) return;
-    onQuery();
+    onQuestion();
     void forwarder.answer(message, clientOf(sender.address), 'udp').then((answer) => {
       // A client that is gone by now is no concern of the others.
       if (answer !== null && isOpen(socket))
@@ -75,22 +93,11 @@ function serveUdp(forwarder: DnsForwarder, onQuery: () => void, type: 'udp4' | '
   return socket;
 }
 
-function serveTcp(
-  forwarder: DnsForwarder,
-  rate: QuestionRate,
-  onQuery: () => void,
-  sockets: Set<Socket>,
-): Server {
+function serveTcp(parts: ListenerParts): Server {
   const server = createServer((socket) => {
     const client = clientOf(socket.remoteAddress ?? '');
-    const others = [...sockets].filter((other) => clientOf(other.remoteAddress ?? '') === client);
-    if (client === '' || others.length >= MAX_CONNECTIONS_PER_CLIENT) {
-      socket.destroy();
-      return;
-    }
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-    serveConnection(socket, client, { forwarder, rate, onQuery });
+    if (client === '' || !parts.connections.admit(client, socket)) socket.destroy();
+    else serveConnection(socket, client, parts);
   });
   server.maxConnections = MAX_CONNECTIONS;
   return server;
@@ -99,7 +106,7 @@ function serveTcp(
 function serveConnection(
   socket: Socket,
   client: string,
-  { forwarder, rate, onQuery }: { forwarder: DnsForwarder; rate: QuestionRate; onQuery: () => void },
+  { forwarder, rate, onQuestion }: ListenerParts,
 ): void {
   const frames = new DnsFrames(MAX_QUERY_BYTES);
   socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
@@ -109,7 +116,7 @@ function serveConnection(
     for (const message of messages) {
       await rate.turn(client);
       if (socket.destroyed) return;
-      onQuery();
+      onQuestion();
       void forwarder.answer(message, client, 'tcp').then((answer) => {
         if (answer === null || !socket.writable) return;
         socket.write(frame(answer));
@@ -130,13 +137,9 @@ function serveConnection(
   });
 }
 
-async function closeAll(
-  server: Server,
-  datagrams: DatagramSocket,
-  sockets: ReadonlySet<Socket>,
-): Promise<void> {
+async function closeAll(server: Server, datagrams: DatagramSocket, connections: TcpClients): Promise<void> {
   if (isOpen(datagrams)) datagrams.close();
-  for (const socket of sockets) socket.destroy();
+  connections.endAll();
   if (!server.listening) return;
   await new Promise<void>((resolve) => {
     server.close(() => resolve());
@@ -150,6 +153,36 @@ function isOpen(socket: DatagramSocket): boolean {
   } catch {
     // Not bound yet, or closed: the only way Node tells.
     return false;
+  }
+}
+
+/** The connections that sandboxes have open, bounded for each and for all of one scope. */
+class TcpClients {
+  readonly #scopeOf: (client: string) => string;
+  readonly #open = new Map<Socket, { readonly client: string; readonly scope: string }>();
+
+  constructor(scopeOf: (client: string) => string) {
+    this.#scopeOf = scopeOf;
+  }
+
+  /** False when the client, or its scope, has as many as it may. */
+  admit(client: string, socket: Socket): boolean {
+    const scope = this.#scopeOf(client);
+    const ofScope = [...this.#open.values()].filter((other) => other.scope === scope);
+    const ofClient = ofScope.filter((other) => other.client === client);
+    if (ofScope.length >= MAX_CONNECTIONS_PER_SCOPE || ofClient.length >= MAX_CONNECTIONS_PER_CLIENT)
+      return false;
+    this.#open.set(socket, { client, scope });
+    socket.on('close', () => this.#open.delete(socket));
+    return true;
+  }
+
+  forget(client: string): void {
+    for (const [socket, other] of this.#open) if (other.client === client) socket.destroy();
+  }
+
+  endAll(): void {
+    for (const socket of this.#open.keys()) socket.destroy();
   }
 }
 

@@ -11,13 +11,13 @@ const MAX_ANSWER_BYTES = 65_535;
 
 /**
  * Sends one query and waits for the message that `accept` takes; each exchange has a socket of its own, so the
- * kernel picks a fresh random port and lets in only what comes from the resolver. Rejects after `timeoutMs`.
+ * kernel picks a fresh random port and lets in only what comes from the resolver. Rejects after `timeoutMs`, and with the signal.
  */
 export function exchange<T>(
   transport: Transport,
   resolver: Resolver,
   query: Buffer,
-  timeoutMs: number,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
   accept: (message: Buffer) => T | null,
 ): Promise<T> {
   const open = transport === 'udp' ? openUdp : openTcp;
@@ -25,10 +25,12 @@ export function exchange<T>(
     let foreign = 0;
     const finish = (settle: () => void) => {
       clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
       close();
       settle();
     };
     const fail = (error: Error) => finish(() => reject(error));
+    const onAbort = () => fail(new Error('The sandbox is gone'));
     const timer = setTimeout(() => fail(new Error(`No answer within ${timeoutMs} ms`)), timeoutMs);
     const close = open(
       resolver,
@@ -42,6 +44,8 @@ export function exchange<T>(
       },
       fail,
     );
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
   });
 }
 

@@ -23,6 +23,8 @@ export interface ResolverConfig extends ProcessConfig {
   readonly policies: ReadonlyMap<string, ResolvedPolicy>;
   /** The sandboxes whose connections a proxy judges, which has to know every name that led to an address. */
   readonly proxied: ReadonlySet<string>;
+  /** Whose sandboxes they are: what one asks is bounded together with what others of its scope ask. */
+  readonly scopes: ReadonlyMap<string, string>;
   /** What sandboxes were told of names before. */
   readonly pins: ReadonlyMap<string, readonly Pin[]>;
 }
@@ -71,7 +73,8 @@ export type ResolverOrder =
     }
   /** Answered with what the sandbox has resolved. */
   | { readonly kind: 'tellKnown'; readonly id: number; readonly client: string }
-  /** The sandbox with that address is gone. */
+  | { readonly kind: 'setScope'; readonly client: string; readonly scope: string }
+  /** The sandbox with that address is gone: what is under way for it ends. */
   | { readonly kind: 'forget'; readonly client: string }
   | { readonly kind: 'pinned'; readonly id: number; readonly done: boolean };
 

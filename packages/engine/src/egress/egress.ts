@@ -12,6 +12,7 @@ import { ResolverProcess } from './resolver-process.ts';
 export interface HeldRules {
   readonly policies: ReadonlyMap<string, ResolvedPolicy>;
   readonly proxied: ReadonlyMap<string, ProxiedRules>;
+  readonly scopes: ReadonlyMap<string, ScopeKey>;
 }
 
 export interface EgressOptions {
@@ -55,7 +56,7 @@ export class Egress {
       codeCache: options.codeCache,
       recordFile: join(runFolder, 'resolver.json'),
       config: () => {
-        const { policies, proxied } = held();
+        const { policies, proxied, scopes } = held();
         return {
           hostId: lastHostId,
           listenAddress: listenAddresses.ipv4,
@@ -64,6 +65,7 @@ export class Egress {
           surroundings: surroundings(),
           policies,
           proxied: new Set(proxied.keys()),
+          scopes,
           pins: new Map([...policies.keys()].map((client) => [client, pinsOf(client)])),
         };
       },
@@ -111,7 +113,12 @@ export class Egress {
     this.#proxies.setSurroundings(surroundings);
   }
 
-  /** The sandbox with that address is gone; the next to have it is another. */
+  /** Whose sandbox it is, also of one with the default policy. */
+  setScope(client: string, scope: ScopeKey): void {
+    this.#resolver.setScope(client, scope);
+  }
+
+  /** The sandbox with that address is gone: what is under way for it ends; the next to have it is another. */
   forget(client: string): void {
     this.#resolver.forget(client);
   }

@@ -244,7 +244,11 @@ export class KeptProcess<Order extends object> {
   }
 
   #startLater(): void {
-    this.#retry = setTimeout(() => this.start(), this.#delayMs);
+    if (this.#retry !== null) return;
+    this.#retry = setTimeout(() => {
+      this.#retry = null;
+      this.start();
+    }, this.#delayMs);
     this.#delayMs = Math.min(LONGEST_DELAY_MS, this.#delayMs * 2);
   }
 }

@@ -4,7 +4,7 @@
  */
 import { ClientPolicies } from './client-policies.ts';
 import { DnsForwarder } from './dns-forwarder.ts';
-import { listenForDns } from './dns-listeners.ts';
+import { listenForDns, type DnsListeners } from './dns-listeners.ts';
 import type { ResolverConfig, ResolverOrder } from './egress-messages.ts';
 import { serveEngine, type EngineLink } from './engine-link.ts';
 import { PinRequests } from './pin-requests.ts';
@@ -19,16 +19,32 @@ serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, eng
   const pins = new PinRequests((message) => engine.report(message));
   engine.onGone(() => pins.close());
   const told = new ToldDecisions((client, report) => engine.report({ kind: 'decided', client, report }));
-  obey(engine, { clients, pins, told });
+  const scopes = new Map(config.scopes);
+  // One that is not known to be of a scope, such as a program that asks for an image, has one of its own.
+  const scopeOf = (client: string) => scopes.get(client) ?? client;
   const forwarder = new DnsForwarder({
     resolvers: config.resolvers === null ? hostResolvers(RESOLV_CONF) : fixedResolvers(config.resolvers),
     clients,
     pin: (client, wanted) => pins.request(client, wanted),
     told,
+    scopeOf,
   });
+  obey(engine, {
+    clients,
+    pins,
+    scopes,
+    forget: (client) => {
+      scopes.delete(client);
+      told.forget(client);
+      forwarder.forget(client);
+      listeners?.forget(client);
+    },
+  });
+  let listeners: DnsListeners | null = null;
   const { listenAddress, ipv6ListenAddress } = config;
   const addresses = [listenAddress, ...(ipv6ListenAddress === null ? [] : [ipv6ListenAddress])];
-  const { port } = await listenForDns(forwarder, addresses, () => engine.stay());
+  listeners = await listenForDns(forwarder, addresses, { onQuestion: () => engine.stay(), scopeOf });
+  const { port } = listeners;
   engine.report({
     kind: 'listening',
     ports: { ipv4: port, ipv6: ipv6ListenAddress === null ? null : port },
@@ -38,18 +54,22 @@ serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, eng
 interface Parts {
   readonly clients: ClientPolicies;
   readonly pins: PinRequests;
-  readonly told: ToldDecisions;
+  readonly scopes: Map<string, string>;
+  readonly forget: (client: string) => void;
 }
 
-function obey(engine: EngineLink<ResolverOrder>, { clients, pins, told }: Parts): void {
+function obey(engine: EngineLink<ResolverOrder>, { clients, pins, scopes, forget }: Parts): void {
   engine.listen((order) => {
     switch (order.kind) {
       case 'forget':
-        return told.forget(order.client);
+        return forget(order.client);
       case 'pinned':
         return pins.settle(order.id, order.done);
       case 'setSurroundings':
         clients.surroundings = order.surroundings;
+        return undefined;
+      case 'setScope':
+        scopes.set(order.client, order.scope);
         return undefined;
       case 'setPolicy':
         return engine.report({

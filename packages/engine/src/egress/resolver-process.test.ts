@@ -22,6 +22,7 @@ const CONFIG = {
   surroundings: SURROUNDINGS,
   policies: new Map(),
   proxied: new Set<string>(),
+  scopes: new Map(),
   pins: new Map(),
 };
 
@@ -72,7 +73,7 @@ const HELD_UP = `
   const none = () => undefined;
   const config = () => ({
     listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, resolvers: [], surroundings: SURROUNDINGS,
-    policies: new Map(), proxied: new Set(), pins: new Map(),
+    policies: new Map(), proxied: new Set(), scopes: new Map(), pins: new Map(),
   });
   const resolver = new ResolverProcess({
     recordFile, logger: { warn: none, info: none }, codeCache: null, config, onReport: none, onPin: none,

@@ -71,6 +71,11 @@ export class ResolverProcess {
     return await this.#process.ask((id) => ({ kind: 'tellKnown', id, client }));
   }
 
+  /** Whose sandbox it is. */
+  setScope(client: string, scope: string): void {
+    this.#process.tell({ kind: 'setScope', client, scope });
+  }
+
   setSurroundings(surroundings: Surroundings): void {
     this.#process.tell({ kind: 'setSurroundings', surroundings });
   }

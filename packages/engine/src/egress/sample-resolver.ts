@@ -5,6 +5,8 @@ import { DnsFrames, frame } from './dns-frames.ts';
 import type { Resolver } from './resolvers.ts';
 
 export interface SampleResolver extends Resolver, AsyncDisposable {
+  /** How many are open over TCP. */
+  readonly connections: number;
   readonly seen: readonly { readonly id: number; readonly port: number; readonly query: Buffer }[];
 }
 
@@ -18,6 +20,7 @@ export async function startSampleResolver(
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
     const frames = new DnsFrames(65_535);
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
@@ -43,6 +46,9 @@ export async function startSampleResolver(
   return {
     address,
     port,
+    get connections() {
+      return sockets.size;
+    },
     seen,
     [Symbol.asyncDispose]: async () => {
       datagrams.close();

@@ -290,9 +290,9 @@ export class LinuxNetwork implements Network {
     if (slot !== undefined) this.onReport(slot.key, report);
   }
 
-  async #forget({ key, link }: Slot): Promise<void> {
-    await this.#policies.remove(key);
-    if (link !== null) this.#egress?.forget(link.address);
+  async #forget(slot: Slot): Promise<void> {
+    if (slot.link !== null) this.#egress?.forget(slot.link.address);
+    await this.#policies.remove(slot);
   }
 
   #prepare(reach: Reach): PreparedSlots {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Egress, HeldRules } from '../egress/egress.ts';
 import type { Pin } from '../egress/egress-messages.ts';
 import { NO_INTERCEPTION } from '../egress/proxied-sandboxes.ts';
-import type { ProxiedRules } from '../egress/proxies.ts';
+import type { ProxiedRules, ScopeKey } from '../egress/proxies.ts';
 import type { AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
@@ -27,7 +27,7 @@ export interface SlotPoliciesOptions {
   readonly instance: string;
   readonly hasIpv6: boolean;
   readonly nft: Pick<Nft, 'run'>;
-  readonly egress: () => Pick<Egress, 'hold'> | null;
+  readonly egress: () => Pick<Egress, 'hold' | 'setScope'> | null;
   readonly surroundings: () => Surroundings;
   /** Signs for hosts whose connections are read. */
   readonly authority: () => AuthorityPem;
@@ -50,6 +50,8 @@ const DEFAULT_POLICY = resolvePolicy(undefined);
 export class SlotPolicies {
   readonly #options: SlotPoliciesOptions;
   readonly #held = new Map<string, Held>();
+  /** Whose sandboxes they are, those with the default included, by their addresses. */
+  readonly #scopes = new Map<string, ScopeKey>();
   readonly #turns = new KeyedTurns();
   readonly #loads = new RulesetLoads();
   readonly #pins: KeptPins;
@@ -70,6 +72,7 @@ export class SlotPolicies {
           return rules === null ? [] : [[held.link.address, rules] as const];
         }),
       ),
+      scopes: this.#scopes,
     };
   }
 
@@ -86,9 +89,11 @@ export class SlotPolicies {
   /** Forgets everything and takes these; returns the commands that make them hold, to be loaded with the whole ruleset. */
   restore(slots: readonly Slot[], kept: ReadonlyMap<string, SlotRules>): string {
     this.#held.clear();
+    this.#scopes.clear();
     for (const { key, link } of slots) {
       const given = kept.get(key);
       const rules = given === undefined ? null : simplified(given);
+      if (link !== null && given !== undefined) this.#scopes.set(link.address, given.scope);
       if (link !== null && rules !== null) this.#held.set(key, { key, link, ...rules });
     }
     this.#pins.load(new Set([...this.#held.values()].map(({ link }) => link.address)));
@@ -106,6 +111,8 @@ export class SlotPolicies {
   async set({ key, link }: Slot, given: SlotRules): Promise<void> {
     if (link === null) return;
     await this.#turns.take(key, async () => {
+      this.#scopes.set(link.address, given.scope);
+      this.#options.egress()?.setScope(link.address, given.scope);
       const before = this.#held.get(key);
       // One that had rules of its own keeps its chains, also for the default.
       const rules = simplified(given) ?? (before === undefined ? null : given);
@@ -165,8 +172,9 @@ export class SlotPolicies {
     return { key, hostInterface, hasIpv6: this.#options.hasIpv6 };
   }
 
-  async remove(key: string): Promise<void> {
+  async remove({ key, link: left }: Slot): Promise<void> {
     await this.#turns.take(key, async () => {
+      if (left !== null) this.#scopes.delete(left.address);
       const held = this.#held.get(key);
       if (held === undefined) return;
       const { link, policy } = held;

@@ -65,6 +65,21 @@ test('requests that were sent ahead are answered in order', async () => {
   assert.match(text, /<\/1>[^]*<\/2>[^]*<\/3>/);
 });
 
+test('what is under way for a sandbox ends with it, also a body that is half sent', async () => {
+  await using world = await makeWorld({ http2: true });
+  const socket = await world.connect('api.test');
+  socket.on('error', () => undefined);
+  socket.write('PUT /half HTTP/1.1\r\nHost: api.test\r\nContent-Length: 100000\r\n\r\nhalf');
+  const session = await openHttp2(world, 'api.test');
+  const stream = session.request({ ':method': 'PUT', ':path': '/half' });
+  stream.on('error', () => undefined).write('half');
+  await waitUntil(() => world.begun.length === 2);
+  world.proxy.proxy.forget('127.0.0.1');
+  await waitUntil(() => socket.destroyed && session.destroyed);
+  await waitUntil(() => [...world.connections].every(({ destroyed }) => destroyed));
+  assert.deepEqual(world.seen, [], 'no request came whole');
+});
+
 test('a client that waits for permission to send its body gets it from the server', async () => {
   await using world = await makeWorld({ onRequest: (_, body) => ({ body }) });
   const socket = await world.connect('api.test');

@@ -1,0 +1,99 @@
+export interface QuestionLimits {
+  /** Shared by all, beyond the few that each scope has of its own. */
+  readonly maxPending: number;
+  readonly maxPendingPerClient: number;
+}
+
+export const QUESTION_LIMITS: QuestionLimits = {
+  maxPending: 1024,
+  maxPendingPerClient: 64,
+};
+
+/** One client may hold this part of what is free. */
+const CLIENT_SHARES = 4;
+/** All clients of one scope together. */
+const SCOPE_SHARES = 2;
+/** So many each client may have open, as long as its scope may. */
+const LEAST_OF_CLIENT = 4;
+/** So many each scope may have open, even when the others have taken all that is free. */
+const LEAST_OF_SCOPE = 64;
+
+interface Client {
+  readonly scope: string;
+  readonly gone: AbortController;
+  pending: number;
+}
+
+/** A question that is under way, until it is disposed of. */
+export interface PendingQuestion extends Disposable {
+  /** Aborts when the client is gone. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Bounds how many questions are under way: the fuller it gets, the fewer one client may hold, and the fewer all clients of one scope.
+ * What each takes is memory and a socket to the resolver that is asked.
+ */
+export class PendingQuestions {
+  readonly #limits: QuestionLimits;
+  readonly #scopeOf: (client: string) => string;
+  readonly #clients = new Map<string, Client>();
+  readonly #scopes = new Map<string, number>();
+  #total = 0;
+
+  constructor(limits: QuestionLimits, scopeOf: (client: string) => string) {
+    this.#limits = limits;
+    this.#scopeOf = scopeOf;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Null when the client, or its scope, has as many as it may. */
+  begin(name: string): PendingQuestion | null {
+    const client = this.#clients.get(name) ?? {
+      scope: this.#scopeOf(name),
+      gone: new AbortController(),
+      pending: 0,
+    };
+    if (!this.#mayBegin(client)) return null;
+    this.#clients.set(name, client);
+    this.#count(client, 1);
+    let isOver = false;
+    return {
+      signal: client.gone.signal,
+      [Symbol.dispose]: () => {
+        if (isOver) return;
+        isOver = true;
+        this.#count(client, -1);
+        if (client.pending === 0 && this.#clients.get(name) === client) this.#clients.delete(name);
+      },
+    };
+  }
+
+  /** Ends what is under way for a client that is gone; the next to have its address is another. */
+  forget(name: string): void {
+    const client = this.#clients.get(name);
+    this.#clients.delete(name);
+    client?.gone.abort();
+  }
+
+  #mayBegin({ scope, pending }: Client): boolean {
+    const free = this.#limits.maxPending - this.#total;
+    const ofClient = Math.max(LEAST_OF_CLIENT, Math.floor(free / CLIENT_SHARES));
+    const ofScope = Math.max(LEAST_OF_SCOPE, Math.floor(free / SCOPE_SHARES));
+    return (
+      pending < Math.min(this.#limits.maxPendingPerClient, ofClient) &&
+      (this.#scopes.get(scope) ?? 0) < ofScope
+    );
+  }
+
+  #count(client: Client, change: 1 | -1): void {
+    client.pending += change;
+    this.#total += change;
+    const left = (this.#scopes.get(client.scope) ?? 0) + change;
+    if (left === 0) this.#scopes.delete(client.scope);
+    else this.#scopes.set(client.scope, left);
+  }
+}
