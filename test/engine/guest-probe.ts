@@ -3,6 +3,7 @@ import { mkdtemp, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Rlimit } from '@svc/contract';
 import type { TestSandbox } from './sandbox-fixture.ts';
 
 const PLACE = '/bin/probe';
@@ -37,8 +38,12 @@ export class GuestProbe {
   }
 
   /** What was tried and how it ended: `ok` or the name of the error. */
-  async run(sandbox: TestSandbox, words: readonly string[]): Promise<Record<string, string>> {
-    const { stdout, stderr, code } = await sandbox.run({ cmd: PLACE, args: words });
+  async run(
+    sandbox: TestSandbox,
+    words: readonly string[],
+    rlimits: readonly Rlimit[] = [],
+  ): Promise<Record<string, string>> {
+    const { stdout, stderr, code } = await sandbox.run({ cmd: PLACE, args: words, rlimits });
     if (code !== 0) throw new Error(`the probe ended with ${code}: ${stderr}`);
     return readResults(stdout);
   }

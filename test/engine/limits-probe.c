@@ -1,11 +1,14 @@
 // Runs inside a sandbox: which limits a process has, and whether the kernel gives priorities away. One JSON line per result.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <mqueue.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -96,12 +99,34 @@ static void use_cpu(void) {
   tell("ended-by", WIFSIGNALED(status) ? (WTERMSIG(status) == SIGKILL ? "SIGKILL" : "another") : "nothing");
 }
 
+// Asks for more than a small limit gives: memory of each kind, a file, descriptors and a message queue.
+static void exceed_limits(void) {
+  enum { mib = 1024 * 1024, large = 128 * mib };
+  const int map = MAP_PRIVATE | MAP_ANONYMOUS;
+  void *data = mmap(NULL, large, PROT_READ | PROT_WRITE, map, -1, 0);
+  tell("data", data == MAP_FAILED ? strerrorname_np(errno) : "ok");
+  tell("heap", sbrk(large) == (void *)-1 ? strerrorname_np(errno) : "ok");
+  void *space = mmap(NULL, large, PROT_NONE, map, -1, 0);
+  tell("as", space == MAP_FAILED ? strerrorname_np(errno) : "ok");
+  void *locked = mmap(NULL, mib, PROT_READ | PROT_WRITE, map, -1, 0);
+  tell("memlock", mlock(locked, mib) < 0 ? strerrorname_np(errno) : "ok");
+  signal(SIGXFSZ, SIG_IGN);
+  int file = open("/tmp/large", O_RDWR | O_CREAT | O_TRUNC, 0600);
+  tell("fsize", ftruncate(file, large) < 0 ? strerrorname_np(errno) : "ok");
+  tell("nofile", dup2(file, 150) < 0 ? strerrorname_np(errno) : "ok");
+  struct mq_attr attributes = {.mq_maxmsg = 8, .mq_msgsize = 4096};
+  mqd_t queue = mq_open("/limits", O_RDWR | O_CREAT, 0600, &attributes);
+  tell("msgqueue", queue < 0 ? strerrorname_np(errno) : "ok");
+  mq_unlink("/limits");
+}
+
 int main(int count, char **words) {
   for (int i = 1; i < count; i++) {
     if (strcmp(words[i], "limits") == 0) show_limits();
     if (strcmp(words[i], "schedulers") == 0) try_schedulers();
     if (strcmp(words[i], "cpu") == 0) use_cpu();
     if (strcmp(words[i], "cpuid") == 0) show_cpuid();
+    if (strcmp(words[i], "exceed") == 0) exceed_limits();
   }
   return 0;
 }

@@ -38,8 +38,18 @@ const WANTED: Readonly<Record<Rlimit['resource'], readonly [soft: number, hard: 
   rttime: [5, 6],
 };
 
+/** What a program is told that wants more than `WANTED`. */
+const EXCEEDED = [
+  { resource: 'data', errors: { data: 'ENOMEM', heap: 'ENOMEM' } },
+  { resource: 'as', errors: { data: 'ENOMEM', heap: 'ENOMEM', as: 'ENOMEM' } },
+  { resource: 'memlock', errors: { memlock: 'ENOMEM' } },
+  { resource: 'fsize', errors: { fsize: 'EFBIG' } },
+  { resource: 'nofile', errors: { nofile: 'EBADF' } },
+  { resource: 'msgqueue', errors: { msgqueue: 'EMFILE' } },
+] as const;
+
 for (const runtime of RUNTIMES) {
-  const notKept = runtime === 'runsc' ? ['cpu', 'sigpending'] : [];
+  const notKept = runtime === 'runsc' ? ['cpu', 'data', 'msgqueue', 'sigpending'] : [];
 
   describe(`on ${runtime}`, { concurrency: false }, () => {
     test('every resource has the limit that was asked for, and what would not be kept is refused', async () => {
@@ -65,7 +75,7 @@ for (const runtime of RUNTIMES) {
 
     test('a command gets the limits that it asks for, and one that would not be kept refuses it', async () => {
       const sandbox = await engines.start(runtime);
-      for (const resource of ['cpu', 'sigpending', 'nofile'] as const) {
+      for (const resource of ['cpu', 'data', 'msgqueue', 'sigpending', 'nofile'] as const) {
         const [soft, hard] = WANTED[resource];
         const ran = sandbox.run({ cmd: 'true', rlimits: [{ resource, soft, hard }] });
         if (!notKept.includes(resource)) assert.equal((await ran).code, 0, resource);
@@ -76,6 +86,25 @@ for (const runtime of RUNTIMES) {
           });
       }
       await sandbox.remove();
+    });
+
+    test('a limit that is taken holds, for a sandbox and for a command', async () => {
+      const unlimited = await engines.start(runtime);
+      await probe.putInto(unlimited);
+      for (const { resource, errors } of EXCEEDED) {
+        if (notKept.includes(resource)) continue;
+        const [soft, hard] = WANTED[resource];
+        const rlimits = [{ resource, soft, hard }];
+        const limited = await engines.start(runtime, { rlimits });
+        await probe.putInto(limited);
+        for (const seen of [
+          await probe.run(limited, ['exceed']),
+          await probe.run(unlimited, ['exceed'], rlimits),
+        ])
+          for (const [name, error] of Object.entries(errors)) assert.equal(seen[name], error, resource);
+        await limited.remove();
+      }
+      await unlimited.remove();
     });
 
     test('the largest number means no limit, as far as this engine may grant it', async () => {

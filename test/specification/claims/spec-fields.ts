@@ -200,8 +200,8 @@ const LIMITS = {
   rttime: [15, 1_234_567],
 } as const satisfies Record<(typeof RLIMIT_RESOURCES)[number], readonly [number, number]>;
 
-/** gVisor's kernel does not keep these two, so they are refused there. */
-const NOT_IN_GVISOR: readonly string[] = ['cpu', 'sigpending'];
+/** gVisor's kernel does not keep these, so they are refused there. */
+const NOT_IN_GVISOR: readonly string[] = ['cpu', 'data', 'msgqueue', 'sigpending'];
 
 function keptBy({ isolation }: Ground): readonly (typeof RLIMIT_RESOURCES)[number][] {
   return RLIMIT_RESOURCES.filter((name) => isolation !== 'gvisor' || !NOT_IN_GVISOR.includes(name));
@@ -226,7 +226,7 @@ export const rlimitClaims: readonly Claim[] = [
   claim(
     'spec.rlimits.resource',
     'Which limit of the kernel it is; answers begin it with a capital',
-    '`getrlimit` of each of the sixteen in a process inside; in class gvisor that two are refused',
+    '`getrlimit` of each of the sixteen in a process inside; in class gvisor that four are refused',
     async (ground) => {
       const box = await limitedBox(ground);
       const script = `python3 -c 'import json, resource; print(json.dumps([resource.getrlimit(n) for n in range(16)]))'`;

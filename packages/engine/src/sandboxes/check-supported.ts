@@ -34,10 +34,13 @@ function checkNetwork({ network }: SandboxSpec, { hasIpv6 }: { readonly hasIpv6:
   interfaceWish(network);
 }
 
-/** Limits that a kernel takes and does not keep. gVisor's keeps CPU time for a process that set the limit itself, not for its children. */
+/**
+ * Limits that a kernel takes and does not keep. gVisor's keeps CPU time for a process that set the limit itself, not for its children,
+ * and `data` for the heap of brk alone, while memory comes from mmap too.
+ */
 export const NOT_KEPT: Readonly<Record<Isolation, readonly Rlimit['resource'][]>> = {
   container: [],
-  gvisor: ['cpu', 'sigpending'],
+  gvisor: ['cpu', 'data', 'msgqueue', 'sigpending'],
   microvm: [],
 };
 
