@@ -110,3 +110,28 @@ for (const [title, spec, field] of refused) {
     );
   });
 }
+
+test('in a volume what is literal there anyway cannot be chosen, and what holds there can', () => {
+  const places = [
+    { type: 'bind', host: 'data', guest: '/data' },
+    { type: 'named', name: 'data', guest: '/data' },
+  ] as const;
+  for (const place of places) {
+    check({
+      image,
+      mounts: [place, { ...place, stat_virtualization: 'strict', host_permissions: 'private' }],
+    });
+    check({ image, mounts: [{ ...place, stat_virtualization: 'relaxed' }] });
+    for (const [name, wish] of [
+      ['stat_virtualization', { stat_virtualization: 'off' }],
+      ['host_permissions', { host_permissions: 'mirror' }],
+    ] as const)
+      assert.throws(() => check({ image, mounts: [{ ...place, ...wish }] }), {
+        code: 'invalid_sandbox_config',
+        message: new RegExp(`^mounts\\[0\\]\\.${name}: .*absolute path`),
+      });
+  }
+  const bind = { type: 'bind', host: '/shared/data', guest: '/data' } as const;
+  check({ image, mounts: [{ ...bind, stat_virtualization: 'off' }] });
+  check({ image, mounts: [{ ...bind, host_permissions: 'mirror' }] });
+});

@@ -1,4 +1,5 @@
-import type { Rlimit, SandboxSpec } from '@svc/contract';
+import { isAbsolute } from 'node:path';
+import type { Mount, Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { interfaceWish } from '../network/interface-wish.ts';
@@ -11,6 +12,7 @@ const NO_IPV6 = 'sandboxes of this host have no IPv6 (--ipv6-pool); leave the ru
 export function checkSupported(spec: SandboxSpec, host: { readonly hasIpv6: boolean }): void {
   checkNetwork(spec, host);
   checkInterception(spec);
+  checkMounts(spec);
   if (spec.init !== undefined && spec.init !== null) {
     throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
   }
@@ -32,6 +34,23 @@ function checkNetwork({ network }: SandboxSpec, { hasIpv6 }: { readonly hasIpv6:
       throw unsupported(`${field}.protocols`, NO_IPV6);
   }
   interfaceWish(network);
+}
+
+/** A volume stores the ids and modes of guests in its own files, where no user of the host has any of their own to keep apart. */
+function checkMounts({ mounts = [] }: SandboxSpec): void {
+  for (const [index, mount] of mounts.entries()) {
+    if (!isInVolume(mount)) continue;
+    const { stat_virtualization: stat, host_permissions: permissions } = mount;
+    const says = 'goes with folders of the host; a volume stores owners and modes as the sandbox sets them';
+    const remedy = 'leave it out, or bind a folder of the host by its absolute path';
+    if (stat === 'off') throw unsupported(`mounts[${index}].stat_virtualization`, `off ${says}; ${remedy}`);
+    if (permissions === 'mirror')
+      throw unsupported(`mounts[${index}].host_permissions`, `mirror ${says}; ${remedy}`);
+  }
+}
+
+function isInVolume(mount: Mount): mount is Extract<Mount, { type: 'bind' | 'named' }> {
+  return mount.type === 'named' || (mount.type === 'bind' && !isAbsolute(mount.host));
 }
 
 /**
