@@ -40,8 +40,8 @@ async function settingOf(path: string, file: { readonly 1: string; readonly 2: s
 
 /** Usually, and when it has had its part of a processor that others wait for. */
 function weightsOf(vcpus: number): readonly [number, number] {
-  if (tree.version === 1) return [vcpus * 4096, vcpus * 4];
-  return [1 + Math.floor(((vcpus * 4096 - 2) * 9999) / 262142), vcpus];
+  if (tree.version === 1) return [vcpus * 4096, vcpus * 256];
+  return [1 + Math.floor(((vcpus * 4096 - 2) * 9999) / 262142), vcpus * 10];
 }
 
 const WEIGHT = { 1: CPU_WEIGHT[1].file, 2: CPU_WEIGHT[2].file } as const;

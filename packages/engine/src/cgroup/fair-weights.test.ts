@@ -54,11 +54,16 @@ class FakeHost {
 
   /** Half a second in which each uses so many milliseconds of the two processors, and `idle` nobody; then the engine looks. */
   pass(used: Readonly<Record<string, number>>, idle = 0): void {
+    this.use(used, idle);
+    this.weights.look();
+  }
+
+  /** The same, and no engine looks. */
+  use(used: Readonly<Record<string, number>>, idle = 0): void {
     this.#times = { idle: this.#times.idle + idle * 1000, all: this.#times.all + 1_000_000 };
     const all = Object.values(used).reduce((sum, milliseconds) => sum + milliseconds, 0);
     for (const [name, milliseconds] of [...Object.entries(used), ['.', all] as const])
       this.#use(name, milliseconds);
-    this.weights.look();
   }
 
   #use(name: string, milliseconds: number): void {
@@ -69,8 +74,15 @@ class FakeHost {
   }
 
   weightOf(name: string): number {
-    const file = this.#version === 1 ? 'cpu.shares' : 'cpu.weight';
-    return Number(readFileSync(`${this.#folder}/svc/${name}/${file}`, 'latin1'));
+    return Number(readFileSync(`${this.#folder}/svc/${name}/${this.#weightFile}`, 'latin1'));
+  }
+
+  weigh(name: string, weight: number): void {
+    this.#write(name, this.#weightFile, String(weight));
+  }
+
+  get #weightFile(): string {
+    return this.#version === 1 ? 'cpu.shares' : 'cpu.weight';
   }
 
   #write(name: string, file: string, text: string): void {
@@ -79,8 +91,8 @@ class FakeHost {
 }
 
 for (const [version, usual, behind] of [
-  [1, 4096, 4],
-  [2, 157, 1],
+  [1, 4096, 256],
+  [2, 157, 10],
 ] as const) {
   const hostOf = (t: TestContext, ...names: readonly string[]) => {
     const host = new FakeHost(t, version);
@@ -139,6 +151,36 @@ for (const [version, usual, behind] of [
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
     for (let look = 0; look < 3; look++) host.pass({ one: 500, two: 500 });
     host.weights.release();
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
+  });
+
+  test(`version ${version}: two engines agree, and what one that was killed has left comes forward`, (t) => {
+    const host = hostOf(t, 'one', 'two', 'three');
+    const [survivor, killed] = [host.weights, host.engine()];
+    const pass = (used: Readonly<Record<string, number>>, ...engines: readonly FairWeights[]) => {
+      host.use(used);
+      for (const engine of engines) engine.look();
+    };
+    pass({ one: 0, two: 500, three: 500 }, survivor, killed);
+    for (let look = 0; look < 3; look++) pass({ one: 50, two: 450, three: 500 }, survivor, killed);
+    pass({ one: 900, two: 50, three: 50 }, killed);
+    pass({ one: 50, two: 450, three: 500 }, killed);
+    assert.equal(host.weightOf('one'), behind);
+    // To the other it never was one that computes all the time.
+    for (let look = 0; look < 10; look++) host.use({ one: 0, two: 500, three: 500 });
+    for (let look = 0; look < 2; look++) pass({ one: 0, two: 500, three: 500 }, survivor);
+    assert.deepEqual(
+      ['one', 'two', 'three'].map((name) => host.weightOf(name)),
+      [usual, behind, behind],
+    );
+  });
+
+  test(`version ${version}: the smaller weights of an earlier version are not left to those who compute`, (t) => {
+    const host = hostOf(t, 'one', 'two');
+    for (const name of ['one', 'two']) host.weigh(name, version === 1 ? 4 : 1);
+    for (let look = 0; look < 3; look++) host.pass({ one: 500, two: 500 });
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [behind, behind]);
+    for (let look = 0; look < 2; look++) host.pass({ one: 200, two: 200 }, 600);
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
   });
 

@@ -9,8 +9,11 @@ import { readKernelFile, writeKernelFile } from './kernel-file.ts';
 export const SHARES_PER_VCPU = 4096;
 export const MOST_SHARES = 262_144;
 
-/** For each vCPU, of a sandbox that has had its part. */
-const BEHIND = { 1: 4, 2: 1 } as const;
+/**
+ * For each vCPU, of a sandbox that has had its part: a sixteenth of the usual. With much less it would wait for seconds where sandboxes
+ * that have done little yet come one after the other.
+ */
+const BEHIND = { 1: 256, 2: 10 } as const;
 /** With more of the processors idle than this hardly anybody waits for another. */
 const MOST_IDLE = 0.5;
 /** How much the time since the last look counts: a short piece of work does not make a sandbox one that computes all the time. */
@@ -37,7 +40,8 @@ interface Known {
   usedMicroseconds: number;
   /** What it uses between two looks, lately. */
   rate: number;
-  isBehind: boolean;
+  /** As the kernel says: other engines of this host weigh it, too. */
+  weight: number;
 }
 
 /**
@@ -106,7 +110,10 @@ export class FairWeights {
   }
 
   #bringForward(): void {
-    for (const [name, known] of this.#known) this.#place(name, known, false);
+    for (const [name, known] of this.#known) {
+      known.weight = this.#weightOf(name) ?? known.weight;
+      this.#place(name, known, false);
+    }
     this.#known.clear();
   }
 
@@ -120,6 +127,7 @@ export class FairWeights {
       else {
         known.rate += (used - known.usedMicroseconds - known.rate) * LATEST;
         known.usedMicroseconds = used;
+        known.weight = this.#weightOf(name) ?? known.weight;
       }
     }
   }
@@ -129,9 +137,8 @@ export class FairWeights {
     const weight = this.#weightOf(name);
     if (vcpus === undefined || weight === undefined) return;
     const behind = vcpus * BEHIND[this.#version];
-    const isBehind = weight <= behind;
-    const usual = isBehind ? usualWeight(vcpus, this.#version) : weight;
-    this.#known.set(name, { vcpus, usual, behind, usedMicroseconds, rate: 0, isBehind });
+    const usual = weight <= behind ? usualWeight(vcpus, this.#version) : weight;
+    this.#known.set(name, { vcpus, usual, behind, usedMicroseconds, rate: 0, weight });
   }
 
   #judge(): void {
@@ -141,15 +148,16 @@ export class FairWeights {
     const parts = known.reduce((sum, { rate, vcpus }) => sum + (rate > least ? vcpus : 0), 0);
     for (const [name, sandbox] of this.#known) {
       const part = (all * sandbox.vcpus) / parts;
-      const bound = part * PART * (sandbox.isBehind ? 0.5 : 1);
+      const bound = part * PART * (sandbox.weight <= sandbox.behind ? 0.5 : 1);
       this.#place(name, sandbox, sandbox.rate > Math.max(least, bound));
     }
   }
 
   #place(name: string, known: Known, isBehind: boolean): void {
-    if (known.isBehind === isBehind) return;
-    known.isBehind = isBehind;
-    this.#weigh(name, isBehind ? known.behind : known.usual);
+    const wanted = isBehind ? known.behind : known.usual;
+    if (known.weight === wanted) return;
+    known.weight = wanted;
+    this.#weigh(name, wanted);
   }
 
   #weightOf(name: string): number | undefined {
