@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { TENANT_GROUP } from './bounded-group.ts';
 import { CGROUP_PARENT, readCgroupLayout, treeOf } from './cgroup-layout.ts';
 import type { CgroupLayout, CgroupTree } from './cgroup-layout.ts';
 import { CPU_WEIGHT } from './cpu-weight.ts';
@@ -49,7 +50,7 @@ export function outweighSandboxes(
   const { file, usual, least } = CPU_WEIGHT[tree.version];
   const weightOfTop = () => Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
   const weight = top === OWN_GROUP ? usual : Math.max(least, Math.floor(weightOfTop() / LEAD));
-  for (const group of [CGROUP_PARENT, WORK_GROUP]) makeGroup(tree, group, weight);
+  for (const group of [CGROUP_PARENT, WORK_GROUP, TENANT_GROUP]) makeGroup(tree, group, weight);
   return weight;
 }
 

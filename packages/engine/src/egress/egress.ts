@@ -17,6 +17,8 @@ export interface HeldRules {
 
 export interface EgressOptions {
   readonly runFolder: string;
+  /** Tells what is of this engine on a host with several. */
+  readonly instance: string;
   readonly hostProgram: string;
   /** Where sandboxes find this host; the one of IPv6 is null when they have none. */
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };

@@ -3,6 +3,7 @@ import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
+import type { BoundedGroup } from '../cgroup/bounded-group.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { Watchdog } from '../host/watchdog.ts';
 import type { EgressReport, Pin, Ports, ProcessConfig } from './egress-messages.ts';
@@ -19,6 +20,8 @@ export interface KeptProcessOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache: string | null;
+  /** Where the process is limited; null: it is part of what serves all. */
+  readonly group: Pick<BoundedGroup, 'admit'> | null;
   /** What a process that starts now has to know. */
   readonly config: () => ProcessConfig;
   /** Called again whenever the process was replaced. */
@@ -181,8 +184,20 @@ export class KeptProcess<Order extends object> {
       logger.warn({ output: text.slice(0, 2000) }, `The ${name} process complained`);
     });
     child.on('message', (report: EgressReport) => this.#hear(child, report));
+    this.#limit(child);
     child.send(config(), () => undefined);
     return child;
+  }
+
+  /** Before it has read a byte of a sandbox. */
+  #limit({ pid }: ChildProcess): void {
+    const { group, name, logger } = this.#options;
+    if (group === null || pid === undefined) return;
+    try {
+      group.admit(pid);
+    } catch (error) {
+      logger.warn({ error }, `The ${name} process runs without limits of its own; see svc doctor`);
+    }
   }
 
   /** One that hangs is of no more use than one that has died. */

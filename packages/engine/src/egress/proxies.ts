@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KeyedTurns } from '@svc/contract/async';
+import { BoundedGroup, removeEmptyGroups } from '../cgroup/bounded-group.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, Ports, ProxiedSandbox } from './egress-messages.ts';
@@ -12,6 +13,8 @@ import { endRecordedProcess } from './recorded-process.ts';
 type Given = 'hostProgram' | 'listenAddresses' | 'logger' | 'codeCache' | 'onReport';
 
 export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
+  /** Tells the cgroups of this engine from those of others. */
+  readonly instance: string;
   /** Remembers the processes, so that the next engine can end them. */
   readonly recordFolder: string;
   /** Each process has an id of its own, from this one downwards. */
@@ -39,10 +42,17 @@ export interface ProxiedRules {
 
 interface Proxy {
   readonly process: ProxyProcess;
+  readonly group: BoundedGroup;
   readonly hostId: number;
 }
 
 const IDLE_MS = 60_000;
+const MIB = 1024 * 1024;
+/**
+ * One thread does the work, and others collect its garbage. What it holds at most is 128 MiB of heap and twice as much of bodies and
+ * windows outside of it (`http/held-bytes.ts`), beside the program and what its sockets hold.
+ */
+const LIMITS = { cpus: 2, memoryBytes: 768 * MIB, threads: 64 };
 
 /** null is a scope like any other. */
 export function scopeKey(scope: string | null): ScopeKey {
@@ -68,9 +78,10 @@ export class Proxies {
 
   /** Ends the processes of an earlier engine, and starts those for these sandboxes, for which it does not wait. */
   async restore(sandboxes: ReadonlyMap<string, ProxiedRules>): Promise<void> {
-    const { recordFolder, logger } = this.#options;
+    const { recordFolder, logger, instance } = this.#options;
     await mkdir(recordFolder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(recordFolder)) await endRecordedProcess(join(recordFolder, name));
+    await removeEmptyGroups(`${instance}-`);
     for (const [client, rules] of sandboxes) this.#sandboxes.set(client, rules);
     for (const scope of new Set([...sandboxes.values()].map((rules) => rules.scope)))
       this.#open(scope).catch((error: unknown) => logger.warn({ error }, 'A proxy could not be started'));
@@ -103,7 +114,7 @@ export class Proxies {
     this.#isClosed = true;
     for (const timer of this.#idle.values()) clearTimeout(timer);
     await this.#turns.whenIdle();
-    await Promise.all([...this.#proxies.values()].map(({ process }) => process.close()));
+    await Promise.all([...this.#proxies.values()].map((proxy) => endProxy(proxy)));
     this.#proxies.clear();
   }
 
@@ -128,11 +139,13 @@ export class Proxies {
   }
 
   #make(scope: ScopeKey): Proxy {
-    const { recordFolder, surroundings, listenAddresses, lead, onReport, ...rest } = this.#options;
+    const { recordFolder, instance, surroundings, listenAddresses, lead, onReport, ...rest } = this.#options;
+    const group = new BoundedGroup(`${instance}-${scope}`, LIMITS);
     const hostId = this.#freeHostId();
     const process = new ProxyProcess({
       ...rest,
       listenAddresses,
+      group,
       recordFile: join(recordFolder, `${scope}.json`),
       config: () => ({
         hostId,
@@ -146,7 +159,7 @@ export class Proxies {
         if (this.#sandboxes.get(client)?.scope === scope) onReport(client, report);
       },
     });
-    return { process, hostId };
+    return { process, group, hostId };
   }
 
   /** SAFETY: of the same user, one process could end another, and another's proxy is not its concern. */
@@ -178,10 +191,15 @@ export class Proxies {
       try {
         await leadNowhere(scope);
         this.#proxies.delete(scope);
-        await proxy.process.close();
+        await endProxy(proxy);
       } catch (error) {
         logger.warn({ error }, 'A proxy that has no sandbox any more could not be ended');
       }
     });
   }
+}
+
+async function endProxy({ process, group }: Proxy): Promise<void> {
+  await process.close();
+  await group.remove();
 }

@@ -11,7 +11,7 @@ import {
 } from './egress-messages.ts';
 import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
 
-type Given = 'recordFile' | 'logger' | 'codeCache';
+type Given = 'recordFile' | 'logger' | 'codeCache' | 'group';
 
 export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
   /** svc-host, which opens the sockets. */

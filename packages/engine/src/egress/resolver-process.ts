@@ -30,6 +30,7 @@ export class ResolverProcess {
       ...given,
       name: 'resolver',
       prefix: [],
+      group: null,
       main: MAIN,
       config,
       onListening: ({ ipv4 }) => onListening(ipv4),

@@ -254,10 +254,11 @@ export class LinuxNetwork implements Network {
 
   /** Questions and connections can be led to processes once there are rules. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
-    const { runFolder, firstHostId, resolvers = null, logger, codeCache = null } = this.#options;
+    const { runFolder, instance, firstHostId, resolvers = null, logger, codeCache = null } = this.#options;
     const { hostProgram = BUILT_SVC_HOST, proxyIdleMs } = this.#options;
     const egress = new Egress({
       runFolder,
+      instance,
       hostProgram,
       listenAddresses: { ipv4: this.#pool.gateway, ipv6: this.#ipv6Pool?.gateway ?? null },
       lastHostId: firstHostId - 1,

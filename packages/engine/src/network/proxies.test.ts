@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { scopeKey } from '../egress/proxies.ts';
+import { readCgroupLayout, treeOf } from '../cgroup/cgroup-layout.ts';
+import { ownPath } from '../cgroup/own-path.ts';
 import { recordProcess } from '../egress/recorded-process.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
@@ -84,6 +86,22 @@ test('a proxy has no privileges, is read by root alone, and leaves no core file'
   assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +1 +1 /m);
 });
 
+test('a proxy is limited in memory, CPU and threads, beside the others and not among what serves all', async (t) => {
+  await sandboxOf(t, 'one');
+  const pid = await newPidOf('one');
+  const name = `svc-tenants/${engine.options.instance}-${scopeKey('one')}`;
+  const own = readFileSync(`/proc/${pid}/cgroup`, 'utf8');
+  const layout = readCgroupLayout();
+  for (const controller of ['cpu', 'memory', 'pids']) {
+    const tree = treeOf(layout, controller);
+    assert.ok(tree);
+    assert.equal(ownPath(tree, controller, own), `/${name}`);
+  }
+  const memory = treeOf(layout, 'memory');
+  const file = memory?.version === 2 ? 'memory.max' : 'memory.limit_in_bytes';
+  assert.equal(readFileSync(`${memory?.mountpoint}/${name}/${file}`, 'utf8').trim(), String(768 * 2 ** 20));
+});
+
 test('a proxy that is stopped is replaced, and another scope does not notice', async (t) => {
   const [first, second] = [await sandboxOf(t, 'one'), await sandboxOf(t, 'two')];
   const [pid, other] = [await newPidOf('one'), await newPidOf('two')];
@@ -126,6 +144,9 @@ test('a proxy ends some time after its last sandbox, and nothing of it is left',
   await waitUntil(() => pidOf('three') === null, 'it is forgotten');
   assert.equal(readProcessState(pid), undefined);
   assert.doesNotMatch(await engine.table(), new RegExp(`t_${scopeKey('three')}`));
+  const { mountpoint } = treeOf(readCgroupLayout(), 'memory') ?? {};
+  const group = `${mountpoint}/svc-tenants/${engine.options.instance}-${scopeKey('three')}`;
+  await waitUntil(() => !existsSync(group), 'its cgroup is gone');
 });
 
 test('proxies of an earlier engine are ended, and those that are needed are started', async (t) => {

@@ -1,0 +1,124 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { rmdir } from 'node:fs/promises';
+import { isErrno } from '@svc/contract/errno';
+import {
+  CGROUP_PARENT,
+  childrenOf,
+  readCgroupLayout,
+  treeOf,
+  type CgroupLayout,
+  type CgroupTree,
+} from './cgroup-layout.ts';
+import { CPU_WEIGHT } from './cpu-weight.ts';
+import { readKernelFile, writeKernelFile } from './kernel-file.ts';
+import { untilDone } from './until-done.ts';
+
+/** The parent of the cgroups of processes of ours that work for one tenant. All of them together weigh as much as all sandboxes. */
+export const TENANT_GROUP = `${CGROUP_PARENT}-tenants`;
+const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
+const PERIOD_MICROSECONDS = 100_000;
+
+export interface GroupLimits {
+  readonly cpus: number;
+  readonly memoryBytes: number;
+  readonly threads: number;
+}
+
+/**
+ * A cgroup for a process of ours that works for one tenant, with limits of its own, on hosts with version 1, hybrid and version 2
+ * trees. A controller that the host lacks limits nothing.
+ */
+export class BoundedGroup {
+  readonly #name: string;
+  readonly #limits: GroupLimits;
+  readonly #layout: CgroupLayout;
+
+  /** `name` is safe as that of a folder. */
+  constructor(name: string, limits: GroupLimits, layout: CgroupLayout = readCgroupLayout()) {
+    this.#name = name;
+    this.#limits = limits;
+    this.#layout = layout;
+  }
+
+  /** Moves a process here, with all of its threads, and makes the cgroup if it is not there. */
+  admit(pid: number): void {
+    for (const tree of this.#trees()) {
+      const folder = this.#make(tree);
+      for (const [file, value] of limitsOf(tree, this.#limits)) writeKernelFile(`${folder}/${file}`, value);
+      // SAFETY: a child of the engine that it started a moment ago.
+      writeKernelFile(`${folder}/cgroup.procs`, String(pid));
+    }
+  }
+
+  /** Removes the cgroup, whose processes have ended. Succeeds when it is gone. */
+  async remove(): Promise<void> {
+    await Promise.all(
+      this.#trees().map((tree) => removeGroup(`${tree.mountpoint}/${TENANT_GROUP}/${this.#name}`)),
+    );
+  }
+
+  #trees(): readonly CgroupTree[] {
+    return [...new Set(CONTROLLERS.flatMap((controller) => treeOf(this.#layout, controller) ?? []))];
+  }
+
+  #make({ mountpoint, version, controllers }: CgroupTree): string {
+    const parent = `${mountpoint}/${TENANT_GROUP}`;
+    const folder = `${parent}/${this.#name}`;
+    mkdirSync(folder, { recursive: true });
+    if (version === 2) {
+      const wanted = CONTROLLERS.filter((controller) => controllers.includes(controller));
+      const change = wanted.map((controller) => `+${controller}`).join(' ');
+      for (const place of [mountpoint, parent]) writeFileSync(`${place}/cgroup.subtree_control`, change);
+    }
+    return folder;
+  }
+}
+
+/** Removes those whose name begins like this and that have no process: an earlier engine has left them. */
+export async function removeEmptyGroups(
+  prefix: string,
+  layout: CgroupLayout = readCgroupLayout(),
+): Promise<void> {
+  for (const { mountpoint } of layout.trees) {
+    const parent = `${mountpoint}/${TENANT_GROUP}`;
+    for (const name of childrenOf(parent))
+      if (name.startsWith(prefix) && (readKernelFile(`${parent}/${name}/cgroup.procs`) ?? '') === '')
+        await removeGroup(`${parent}/${name}`);
+  }
+}
+
+type Setting = readonly [file: string, value: string];
+
+function limitsOf(tree: CgroupTree, limits: GroupLimits): readonly Setting[] {
+  const { cpus, memoryBytes, threads } = limits;
+  const quota = Math.round(cpus * PERIOD_MICROSECONDS);
+  const { file, usual } = CPU_WEIGHT[tree.version];
+  const all: Readonly<Record<(typeof CONTROLLERS)[number], readonly Setting[]>> = {
+    cpu: [
+      [file, String(usual)],
+      ...(tree.version === 2
+        ? [['cpu.max', `${quota} ${PERIOD_MICROSECONDS}`] as const]
+        : ([
+            ['cpu.cfs_period_us', String(PERIOD_MICROSECONDS)],
+            ['cpu.cfs_quota_us', String(quota)],
+          ] as const)),
+    ],
+    memory: [[tree.version === 2 ? 'memory.max' : 'memory.limit_in_bytes', String(memoryBytes)]],
+    pids: [['pids.max', String(threads)]],
+  };
+  return CONTROLLERS.flatMap((controller) => (tree.controllers.includes(controller) ? all[controller] : []));
+}
+
+async function removeGroup(path: string): Promise<void> {
+  await untilDone('a cgroup', async () => {
+    try {
+      await rmdir(path);
+      return true;
+    } catch (error) {
+      if (isErrno(error, 'ENOENT')) return true;
+      // Its last process is still on its way out.
+      if (isErrno(error, 'EBUSY')) return false;
+      throw error;
+    }
+  });
+}
