@@ -55,7 +55,7 @@ npm_install() { with_our_node env NODE_OPTIONS=--no-deprecation npm install --no
 with_our_node() { as_owner env "PATH=$ROOT/node_modules/.bin:$PATH" "$@"; }
 
 explain_npm_failure() {
-  fail "$1 could not be installed" 'read the lines above: check the network (behind a proxy: npm config set proxy) and the disk, then run this again'
+  fail "$1 could not be installed" 'read the lines above: check the network (behind a proxy: npm config set proxy; one that opens TLS: npm config set cafile) and the disk, then run this again'
 }
 
 # What tests run against our server or our client: the published client of the reference product, the oldest Node that our client
