@@ -7,9 +7,10 @@ export function describeDisk(disk: {
   readonly reserveBytes: number;
   readonly promisedBytes: number;
   readonly isShort: boolean;
-  readonly fault: string | null;
+  /** Absent when the server that says so was started from an earlier version. */
+  readonly fault?: string | null;
 }): string {
-  const { freeBytes, totalBytes, reserveBytes, promisedBytes, isShort, fault } = disk;
+  const { freeBytes, totalBytes, reserveBytes, promisedBytes, isShort, fault = null } = disk;
   if (fault !== null) return fault;
   const amounts = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free, ${formatBytes(reserveBytes)} of it kept`;
   const promised = `disks and volumes in use may grow by ${formatBytes(promisedBytes)}`;
