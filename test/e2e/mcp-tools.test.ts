@@ -185,6 +185,19 @@ async function workWithFiles(agent: Agent): Promise<void> {
       ['dot.png', 'file'],
     ],
   );
+  const grep = async (more: object) => (await agent.call('sandbox_grep', more)).text;
+  assert.equal(await grep({ pattern: '^PRINT', ignore_case: true }), './app/hello.py:4:print(hail("you"))');
+  assert.equal(await grep({ pattern: '-e', path: '/srv/app/' }), '[nothing was found]');
+  const one = await agent.call('sandbox_grep', { pattern: 'hail', path: 'app/hello.py', limit: 1 });
+  assert.deepEqual([one.data.shown, one.data.has_more], [1, true]);
+  assert.match(await agent.fail('sandbox_grep', { pattern: '(' }), /grep/i);
+  for (const pattern of ['*.py', 'app/*.py', '**/*.py', 'app/**/hello.py'])
+    assert.equal((await agent.call('sandbox_glob', { pattern })).text, './app/hello.py', pattern);
+  assert.equal(
+    (await agent.call('sandbox_glob', { pattern: '*/hello.*', path: '/srv/' })).text,
+    '/srv/app/hello.py',
+  );
+  assert.match(await agent.fail('sandbox_glob', { pattern: '*', path: '-delete' }), /No such file/);
   assert.match(await agent.fail('sandbox_read_file', { path: 'none' }), /\/srv\/none: .*sandbox_list_files/);
   assert.match(await agent.fail('sandbox_remove_file', { path: 'app' }), /\/srv\/app/);
   await agent.call('sandbox_remove_file', { path: 'app', recursive: true });
@@ -312,6 +325,9 @@ async function setLifetime(agent: Agent): Promise<void> {
 
 async function openPreview(agent: Agent, server: TestServer): Promise<void> {
   await agent.call('sandbox_write_file', { path: '/srv/www/index.html', content: 'hello from the sandbox' });
+  const none = await agent.call('sandbox_preview_url', { port: 8000 });
+  assert.equal(none.data.is_listening, false);
+  assert.match(none.text, /^http\S+\n\[nothing listens on port 8000 of the sandbox yet: /);
   const web = ['-m', 'http.server', '8000', '--bind', '0.0.0.0'];
   await agent.call('sandbox_start_process', {
     command: 'python3',
@@ -325,6 +341,7 @@ async function openPreview(agent: Agent, server: TestServer): Promise<void> {
     what: 'the page',
     timeoutMs: 60_000,
   });
+  assert.equal((await agent.call('sandbox_preview_url', { port: 8000 })).data.is_listening, true);
 }
 
 /** Names below the domain of the test lead nowhere; the server goes by the header. Follows one redirection, with its cookie. */
@@ -384,6 +401,13 @@ async function lookAndRemove(agent: Agent, name: string): Promise<void> {
   });
   assert.match(later.text, /^\[read on with cursor ".*"\]$/);
   await agent.call('sandbox_get_metrics');
+  const { data: listed } = await agent.call('sandbox_list_images', { sandbox: undefined });
+  assert.ok(
+    listed.images.some(({ references }: { references: string[] }) =>
+      references.includes('docker.io/library/python:latest'),
+    ),
+    JSON.stringify(listed),
+  );
   const sandboxes = async () =>
     (await agent.call('sandbox_list', { sandbox: undefined })).data.sandboxes as {
       name: string;

@@ -95,7 +95,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
   const files = new SandboxFiles({ database, channels, metrics });
-  openTools(http, parts, { dispatch, rest, files, calls, rateLimiter });
+  openTools(http, parts, { dispatch, rest, files, channels, calls, rateLimiter });
   registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
   openChannels(http, parts, { rateLimiter, streams, code: { dispatch: rest, calls, maxBodyBytes } });
   await listen(http, parts, { streams, previews });
@@ -142,10 +142,12 @@ function openHttp({ options, logger, tracer }: ServerParts): FastifyInstance {
 function openTools(
   http: FastifyInstance,
   { database, authenticate, logger, mcpExtras: extras }: ServerParts,
-  made: Pick<McpTransportParts, 'dispatch' | 'calls' | 'rateLimiter'> & Pick<Workbench, 'rest' | 'files'>,
+  made: Pick<McpTransportParts, 'dispatch' | 'calls' | 'rateLimiter'> &
+    Pick<Workbench, 'rest' | 'files' | 'channels'>,
 ): void {
-  const { rest, files, ...shared } = made;
-  const workbench = { database, rest, files, keptOutput: new KeptOutput() };
+  const { rest, files, channels, ...shared } = made;
+  const { dispatch } = shared;
+  const workbench = { database, rest, files, dispatch, channels, keptOutput: new KeptOutput() };
   registerMcp(http, { ...shared, workbench, authenticate, logger, extras });
 }
 

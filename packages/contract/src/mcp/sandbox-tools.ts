@@ -43,7 +43,22 @@ const SnapshotView = strictObject({
   created_at: Type.String(),
 });
 
+const ListedImage = strictObject({
+  references: Type.Array(Type.String(), { description: 'The names that lead to it' }),
+  size_bytes: Type.Integer({ description: 'Unpacked' }),
+  is_provided: Type.Boolean({ description: 'By the operator' }),
+});
+
 export const sandboxTools = {
+  sandbox_list_images: {
+    title: 'List images',
+    description:
+      'List the images that are on this host for a namespace, which sandboxes start from at once. Others are downloaded by ' +
+      'sandbox_start.',
+    hints: READS,
+    input: strictObject({ namespace: Namespace }),
+    output: strictObject({ images: Type.Array(ListedImage) }),
+  },
   sandbox_list: {
     title: 'List sandboxes',
     description:
@@ -96,7 +111,7 @@ export const sandboxTools = {
     title: 'Get the address of a port',
     description:
       'Make an address at which a browser finds what listens on a port of the sandbox, such as a web server started with ' +
-      'sandbox_start_process on 0.0.0.0. Give the address to people as it is.',
+      'sandbox_start_process. Give the address to people as it is. Says when nothing listens there yet.',
     hints: ADDS,
     input: strictObject({
       ...SandboxReference,
@@ -113,6 +128,7 @@ export const sandboxTools = {
         description: 'Who may: everybody on the machine of the server, everybody, or who has the address',
       }),
       expires_at: nullable(Type.String(), 'Null: never'),
+      is_listening: nullable(Type.Boolean(), 'Whether something answers there; null when that is unknown'),
     }),
   },
   sandbox_read_logs: {

@@ -6,12 +6,14 @@ import { firstProblem } from '../schema/first-problem.ts';
 import { fileTools } from './file-tools.ts';
 import { processTools } from './process-tools.ts';
 import { sandboxTools, snapshotTools } from './sandbox-tools.ts';
+import { searchTools } from './search-tools.ts';
 import type { ToolInput, ToolOutput, ToolSchema } from './tool-schema.ts';
 
 /** The tools of MCP beside those that are methods of JSON-RPC too; what agents reach for when they work in a sandbox. */
 export const WORK_TOOLS = {
   ...sandboxTools,
   ...fileTools,
+  ...searchTools,
   ...processTools,
   ...snapshotTools,
 } as const satisfies Record<string, ToolSchema>;

@@ -4,6 +4,7 @@ import { requireReach } from '../../../access/caller.ts';
 import { fileTools } from './file-tools.ts';
 import { processTools } from './process-tools.ts';
 import { sandboxTools } from './sandbox-tools.ts';
+import { searchTools } from './search-tools.ts';
 import { snapshotTools } from './snapshot-tools.ts';
 import { toResult } from './to-result.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
@@ -12,6 +13,7 @@ import { ToolScene, type ToolCaller, type Workbench } from './tool-scene.ts';
 /** One per tool: a missing one does not compile. */
 const HANDLERS: WorkToolHandlers = {
   ...fileTools(),
+  ...searchTools(),
   ...processTools(),
   ...sandboxTools(),
   ...snapshotTools(),

@@ -7,11 +7,17 @@ import type { WorkToolHandlers } from './tool-answer.ts';
 
 const DEFAULT_TAIL = 100;
 const MAX_ENTRIES = 1000;
+const NO_IMAGES = 'No images yet: sandbox_start downloads the one that it is given, for example "python"';
 const ALL_SOURCES = 'stdout,stderr,output,system';
 
 type SandboxTools = Pick<
   WorkToolHandlers,
-  'sandbox_list' | 'sandbox_remove' | 'sandbox_set_lifetime' | 'sandbox_preview_url' | 'sandbox_read_logs'
+  | 'sandbox_list'
+  | 'sandbox_list_images'
+  | 'sandbox_remove'
+  | 'sandbox_set_lifetime'
+  | 'sandbox_preview_url'
+  | 'sandbox_read_logs'
 >;
 
 export function sandboxTools(): SandboxTools {
@@ -26,6 +32,18 @@ export function sandboxTools(): SandboxTools {
         text: listText(sandboxes.map(describeSandbox), next, 'No sandboxes'),
       };
     },
+    sandbox_list_images: async (_input, scene) => {
+      const found = (await scene.hasAnything()) ? await scene.rest('images.list', {}) : [];
+      const images = found.map(({ references, size_bytes: size, is_provided: isProvided }) => ({
+        references,
+        size_bytes: size,
+        is_provided: isProvided,
+      }));
+      const lines = images.map(
+        ({ references, size_bytes: size }) => `${references.join(', ')}: ${size} bytes`,
+      );
+      return { structured: { images }, text: listText(lines, null, NO_IMAGES) };
+    },
     sandbox_remove: async ({ sandbox }, scene) => {
       const { id } = await scene.sandbox(sandbox);
       const { message } = await scene.rest('sandboxes.remove', { params: { sandbox_id: id } });
@@ -33,15 +51,20 @@ export function sandboxTools(): SandboxTools {
     },
     sandbox_set_lifetime: setLifetime,
     sandbox_preview_url: async (input, scene) => {
-      const { id } = await scene.sandbox(input.sandbox);
+      const sandbox = await scene.sandbox(input.sandbox);
       const { port, expires_in_secs: seconds } = input;
       const address = await scene.rest('previews.open', {
-        params: { sandbox_id: id },
+        params: { sandbox_id: sandbox.id },
         body: { port, expires_in_secs: seconds ?? null },
       });
-      // It is null for whoever repeats a call alone.
+      const isListening = await scene.listens(sandbox, port);
+      // The address is null in a repeated answer alone.
       const { url, access, expires_at: expiresAt } = address;
-      return { structured: { url: url ?? '', port, access, expires_at: expiresAt }, text: url ?? '' };
+      const note = isListening === false ? `\n[${nothingListens(port)}]` : '';
+      return {
+        structured: { url: url ?? '', port, access, expires_at: expiresAt, is_listening: isListening },
+        text: `${url ?? ''}${note}`,
+      };
     },
     sandbox_read_logs: async (input, scene) => {
       const { id } = await scene.sandbox(input.sandbox);
@@ -64,6 +87,10 @@ export function sandboxTools(): SandboxTools {
       };
     },
   };
+}
+
+function nothingListens(port: number): string {
+  return `nothing listens on port ${port} of the sandbox yet: start a server there with sandbox_start_process, and look at its output`;
 }
 
 const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, scene) => {

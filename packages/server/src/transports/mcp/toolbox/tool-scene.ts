@@ -5,23 +5,37 @@ import {
   type RestOperations,
   type RestOutput,
 } from '@svc/contract/rest';
-import { PlatformError, type ChannelFiles } from '@svc/contract';
+import {
+  ChannelError,
+  PlatformError,
+  type ChannelFiles,
+  type OperationInput,
+  type OperationOutput,
+} from '@svc/contract';
 import { authorityOfCaller } from '../../../access/authority-of-caller.ts';
 import type { Caller } from '../../../access/caller.ts';
+import type { Dispatch } from '../../../dispatch/dispatch.ts';
 import type { RestDispatch } from '../../../dispatch/rest-dispatch.ts';
 import type { SandboxFiles } from '../../../handlers/files/sandbox-files.ts';
 import { notFound } from '../../../handlers/sandboxes/running-sandbox.ts';
+import type { ChannelPool } from '../../../orchestrator/channel-pool.ts';
 import type { Progress } from '../../../sandboxes/start-progress.ts';
 import type { Database } from '../../../store/database.ts';
 import { findOrganization } from '../../../store/organizations.ts';
 import { findSandbox, type SandboxRecord } from '../../../store/sandboxes.ts';
 import type { KeptOutput } from './kept-output.ts';
 
+const LOOPBACK = '127.0.0.1';
+/** Of a question that a sandbox answers at once. */
+const CONNECT_MS = 2000;
+
 /** What tools work with: the control plane and the files of sandboxes, as every other surface reaches them. */
 export interface Workbench {
   readonly database: Database;
   readonly rest: RestDispatch;
   readonly files: SandboxFiles;
+  readonly dispatch: Dispatch;
+  readonly channels: ChannelPool;
   readonly keptOutput: KeptOutput;
 }
 
@@ -125,6 +139,28 @@ export class ToolScene {
     work: (files: ChannelFiles, path: string) => Promise<T>,
   ): Promise<T> {
     return await this.#bench.files.use({ namespace: this.namespace, sandbox, path }, work);
+  }
+
+  /** A program of the sandbox, to its end. @throws PlatformError */
+  async run(input: OperationInput<'sandbox.command.run'>): Promise<OperationOutput<'sandbox.command.run'>> {
+    const { caller, requestId, signal, onProgress } = this.#asker;
+    const named = { ...input, namespace: this.namespace };
+    const context = { requestId, signal, onProgress };
+    return await this.#bench.dispatch.call('sandbox.command.run', named, caller, context);
+  }
+
+  /** Whether something listens on a port of the sandbox; null when the sandbox cannot be asked. */
+  async listens({ id }: SandboxRecord, port: number): Promise<boolean | null> {
+    const signal = AbortSignal.any([this.signal, AbortSignal.timeout(CONNECT_MS)]);
+    try {
+      const channel = await this.#bench.channels.get(id);
+      (await channel.connectTcp(LOOPBACK, port, { signal })).close();
+      return true;
+    } catch (error) {
+      if (error instanceof ChannelError && error.kind === 'refused') return false;
+      if (error instanceof ChannelError || PlatformError.is(error) || signal.aborted) return null;
+      throw error;
+    }
   }
 
   /** @returns where a text that is too long to be shown was put */

@@ -1,0 +1,82 @@
+import { PlatformError } from '@svc/contract';
+import type { WorkToolInput, WorkToolOutput } from '@svc/contract/mcp';
+import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
+import type { ToolScene } from './tool-scene.ts';
+
+const DEFAULT_LINES = 100;
+const MAX_LINE_LENGTH = 500;
+const TIMEOUT_SECONDS = 30;
+const NO_MATCH = 1;
+
+type SearchTools = Pick<WorkToolHandlers, 'sandbox_grep' | 'sandbox_glob'>;
+type Answer = ToolAnswer<WorkToolOutput<'sandbox_grep'>>;
+
+export function searchTools(): SearchTools {
+  return {
+    sandbox_grep: async (input, scene) => {
+      const limit = input.limit ?? DEFAULT_LINES;
+      const cased = input.ignore_case === true ? ['-i'] : [];
+      // One more than is shown of each file tells that there is more.
+      const bounds = ['-m', String(limit + 1)];
+      const words = ['-rnHE', ...cased, ...bounds, '-e', input.pattern, '--', startOf(input)];
+      const lines = await search(scene, input.sandbox, 'grep', words);
+      return show(lines.filter(isText), limit);
+    },
+    sandbox_glob: async (input, scene) => {
+      const lines = await search(scene, input.sandbox, 'find', [startOf(input), ...testOf(input)]);
+      return show(lines.toSorted(), input.limit ?? DEFAULT_LINES);
+    },
+  };
+}
+
+/** Never taken for an option, and without a slash at its end: `find` would print it. */
+function startOf({ path }: { readonly path?: string | null }): string {
+  const start = (path ?? '.').replace(/\/+$/, '') || '/';
+  return /^[./]/.test(start) ? start : `./${start}`;
+}
+
+function testOf(input: WorkToolInput<'sandbox_glob'>): readonly string[] {
+  const { pattern } = input;
+  if (!pattern.includes('/')) return ['-name', pattern];
+  const folder = startOf(input)
+    .replace(/^\/$/, '')
+    .replaceAll(/[\\*?[]/g, String.raw`\$&`);
+  // For `find` a star matches slashes, so that ** and a slash, which may stand for no folder at all, is a star.
+  return ['-path', `${folder}/${pattern.replace(/^\.?\//, '').replaceAll('**/', '*')}`];
+}
+
+/** @returns what the program printed, by line */
+async function search(
+  scene: ToolScene,
+  sandbox: string,
+  command: 'grep' | 'find',
+  args: readonly string[],
+): Promise<readonly string[]> {
+  try {
+    const result = await scene.run({ sandbox, command, args: [...args], timeout: TIMEOUT_SECONDS });
+    const { exit_code: code, output, error } = result;
+    // Both tell of folders that they may not read, and go on; of what was found nothing is lost.
+    if (output === '' && error !== '' && (command === 'find' || code > NO_MATCH))
+      throw new PlatformError('exec_failed', error.trimEnd(), { details: { exit_code: code } });
+    return output.split('\n').slice(0, -1);
+  } catch (error) {
+    if (!PlatformError.is(error, 'exec_failed') || error.details?.['reason'] !== 'not_found') throw error;
+    const message = `the image has no ${command}; search with sandbox_run_code`;
+    throw new PlatformError('exec_failed', message, { details: error.details, cause: error });
+  }
+}
+
+/** Of binary files some builds of grep show lines. */
+function isText(line: string): boolean {
+  return !/[\u0000\uFFFD]/.test(line);
+}
+
+function show(lines: readonly string[], limit: number): Answer {
+  const shown = lines.slice(0, limit).map((line) => line.slice(0, MAX_LINE_LENGTH).toWellFormed());
+  const hasMore = lines.length > limit;
+  const note = hasMore ? ['[there is more: look in a smaller place, or give a larger limit]'] : [];
+  return {
+    structured: { shown: shown.length, has_more: hasMore },
+    text: shown.length === 0 ? '[nothing was found]' : [...shown, ...note].join('\n'),
+  };
+}
