@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { showLine } from '@svc/contract/visible';
 import { readProcessState } from '../host/process-state.ts';
@@ -18,38 +21,63 @@ export async function heldImage(
   return new PlatformError('unavailable', message, { cause });
 }
 
-/** One process that has the image mounted in its namespace, or files of it open: `process 12 (sleep)`. */
+/** One process that has the image mounted in its namespace, or files of it open: `process 12 (sleep)`. Undefined when none is found. */
 async function holderOf(image: string): Promise<string | undefined> {
-  const device = devicesByImage().get(await realpath(image));
-  if (device === undefined) return undefined;
-  const [number, { rdev }] = await Promise.all([
-    readFile(`/sys/block/${device}/dev`, 'utf8'),
-    stat(`/dev/${device}`),
-  ]);
-  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
-  for (const holds of [
-    (pid: number) => hasMounted(pid, number.trim()),
-    (pid: number) => hasOpen(pid, rdev),
-  ]) {
-    for (const pid of pids) {
-      if (await holds(pid))
-        return `process ${pid} (${showLine(readProcessState(pid)?.name ?? 'it has ended')})`;
-    }
+  try {
+    const device = devicesByImage().get(await realpath(image));
+    if (device === undefined) return undefined;
+    const number = (await readFile(`/sys/block/${device}/dev`, 'utf8')).trim();
+    const pid = (await findMounter(number)) ?? (await findOpener((await stat(`/dev/${device}`)).rdev));
+    if (pid === undefined) return undefined;
+    return `process ${pid} (${showLine(readProcessState(pid)?.name ?? 'it has ended')})`;
+  } catch (error) {
+    // The image, or its last use, has gone meanwhile.
+    if (isErrno(error, 'ENOENT', 'ENODEV', 'ENXIO')) return undefined;
+    throw error;
+  }
+}
+
+async function findMounter(number: string): Promise<number | undefined> {
+  for (const pid of (await readdir('/proc')).map(Number).filter((each) => each > 0)) {
+    const table = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
+    // The third field of a line, https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+    if (table.split('\n').some((line) => line.split(' ', 3)[2] === number)) return pid;
   }
   return undefined;
 }
 
-async function hasMounted(pid: number, number: string): Promise<boolean> {
-  // The third field of a line, https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
-  const table = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
-  return table.split('\n').some((line) => line.split(' ', 3)[2] === number);
+/** In another process, which can be ended: to ask for a file on a server that does not answer takes as long as that. */
+async function findOpener(device: number): Promise<number | undefined> {
+  const open = ['-name', 'cwd', '-o', '-name', 'root', '-o', '-name', 'exe', '-o', '-path', '/proc/*/fd/*'];
+  const shown = ['(', ...open, ')', '-printf', '%D %p\\n', '-prune'];
+  const args = [
+    '-L',
+    '/proc',
+    '-mindepth',
+    '2',
+    '-maxdepth',
+    '3',
+    '(',
+    '-name',
+    'fd',
+    '-o',
+    ...shown,
+    '-o',
+    '-prune',
+    ')',
+  ];
+  // SAFETY: no shell, and every argument stands here.
+  const found = await promisify(execFile)('find', args, SEARCH).catch((error: unknown) =>
+    // Processes end while it looks, which it counts as a failure.
+    error instanceof Error && 'stdout' in error ? { stdout: String(error.stdout) } : { stdout: '' },
+  );
+  const pid = new RegExp(`^${device} /proc/(\\d+)/`, 'm').exec(found.stdout)?.[1];
+  return pid === undefined ? undefined : Number(pid);
 }
 
-async function hasOpen(pid: number, device: number): Promise<boolean> {
-  const files = await readdir(`/proc/${pid}/fd`).catch(() => []);
-  for (const name of ['cwd', 'root', 'exe', ...files.map((file) => `fd/${file}`)]) {
-    const found = await stat(`/proc/${pid}/${name}`).catch(() => undefined);
-    if (found?.dev === device || found?.rdev === device) return true;
-  }
-  return false;
-}
+const SEARCH = {
+  env: { PATH: '/usr/bin:/bin' },
+  timeout: 5000,
+  killSignal: 'SIGKILL',
+  maxBuffer: 64 * 2 ** 20,
+} as const;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,21 +19,30 @@ async function openVolume(host: RealHost, options: Partial<DiskVolumesOptions> =
 
 /** A program of the host that has copied its mounts, as one started by a container engine has. */
 async function startWithOwnMounts(
-  ...flags: readonly string[]
+  flags: readonly string[] = [],
+  user = 0,
 ): Promise<Disposable & { readonly pid: number }> {
-  const child = spawn('unshare', ['--mount', ...flags, 'sleep', '300'], { stdio: 'ignore' });
+  const as = ['--reuid', String(user), '--regid', String(user), '--clear-groups', 'unshare', '--mount'];
+  const child = spawn('setpriv', [...as, ...flags, 'sleep', '300'], { stdio: 'ignore', cwd: '/' });
   const pid = child.pid ?? 0;
   await waitUntil(async () => (await readFile(`/proc/${pid}/comm`, 'utf8')) === 'sleep\n');
   assert.notEqual(readlinkSync(`/proc/${pid}/ns/mnt`), readlinkSync('/proc/self/ns/mnt'));
   return { pid, [Symbol.dispose]: () => child.kill('SIGKILL') };
 }
 
-for (const propagation of ['private', 'slave', 'unchanged']) {
-  test(`a program with copies of the mounts (${propagation}) does not keep a volume in use`, async () => {
+const PROGRAMS = {
+  'with private copies': { flags: ['--propagation', 'private'], user: 0 },
+  'with copies that follow the host': { flags: ['--propagation', 'slave'], user: 0 },
+  'with shared copies': { flags: ['--propagation', 'unchanged'], user: 0 },
+  'of an unprivileged user': { flags: ['--user', '--map-root-user'], user: 65_534 },
+} as const;
+
+for (const [which, { flags, user }] of Object.entries(PROGRAMS)) {
+  test(`a program ${which} does not keep a volume in use`, async () => {
     await using host = await makeRealHost();
     const volumes = await openVolume(host, { busyWaitMs: 0 });
     const root = await volumes.attach('vol', 'first', soon());
-    using other = await startWithOwnMounts('--propagation', propagation);
+    using other = await startWithOwnMounts(flags, user);
     await writeFile(join(root, 'file'), 'from the first');
     await volumes.detach('vol', 'first');
     await waitUntil(async () => (await host.inUse()).length === 0);
@@ -56,18 +65,34 @@ test('a copy of the mount that an operator left behind gives way to the next use
   await volumes.detach('vol', 'first');
 });
 
-test('the error of a volume that a program of the host holds names the program', async () => {
+/** Refused because of this process, which then ends. */
+async function assertHeld(host: RealHost, volumes: DiskVolumes, holder: ChildProcess): Promise<void> {
+  try {
+    await volumes.detach('vol', 'first');
+    await waitUntil(async () => !(await readFile('/proc/self/mountinfo', 'utf8')).includes(host.folder));
+    const held = { code: 'unavailable', message: new RegExp(`process ${holder.pid} \\(sleep\\)`) };
+    await assert.rejects(volumes.attach('vol', 'second', soon()), held);
+  } finally {
+    holder.kill('SIGKILL');
+  }
+}
+
+test('the error of a volume that a program of the host works in names the program', async () => {
   await using host = await makeRealHost();
   const volumes = await openVolume(host, { busyWaitMs: 0 });
   const root = await volumes.attach('vol', 'first', soon());
   const inside = spawn('sleep', ['300'], { cwd: root, stdio: 'ignore' });
-  try {
-    await waitUntil(async () => readlinkSync(`/proc/${inside.pid}/cwd`) === root);
-    await volumes.detach('vol', 'first');
-    await waitUntil(async () => !(await readFile('/proc/self/mountinfo', 'utf8')).includes(root));
-    const held = { code: 'unavailable', message: new RegExp(`process ${inside.pid} \\(sleep\\)`) };
-    await assert.rejects(volumes.attach('vol', 'second', soon()), held);
-  } finally {
-    inside.kill('SIGKILL');
-  }
+  await waitUntil(async () => readlinkSync(`/proc/${inside.pid}/cwd`) === root);
+  await assertHeld(host, volumes, inside);
+});
+
+test('the error of a volume that a container of another engine has bound names the program', async () => {
+  await using host = await makeRealHost();
+  const volumes = await openVolume(host, { busyWaitMs: 0 });
+  const root = await volumes.attach('vol', 'first', soon());
+  const script = 'mkdir "$1" && mount --bind "$0" "$1" && exec sleep 300';
+  const bound = join(host.folder, '../bound');
+  const container = spawn('unshare', ['--mount', 'sh', '-c', script, root, bound], { stdio: 'ignore' });
+  await waitUntil(async () => (await readFile(`/proc/${container.pid}/comm`, 'utf8')) === 'sleep\n');
+  await assertHeld(host, volumes, container);
 });
