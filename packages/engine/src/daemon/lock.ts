@@ -3,6 +3,8 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
+import { untilListening } from '@svc/contract/node-listen';
+import { describeStranger } from '../host/lock-holder.ts';
 
 /**
  * Makes this the only engine on its data folder. The lock is an abstract unix socket: the kernel frees it when the
@@ -10,13 +12,16 @@ import { PlatformError } from '@svc/contract/errors';
  */
 export async function lockDataFolder(instance: string, dataFolder: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(`\0svc-engine-${instance}`, resolve);
+  const name = `svc-engine-${instance}`;
+  server.listen(`\0${name}`);
   try {
-    await promise;
+    await untilListening(server);
   } catch (error) {
-    const message = `an engine is already running on ${dataFolder}; \`svc engine status\` shows it`;
+    const stranger = describeStranger(name, dataFolder);
+    const message =
+      stranger === undefined
+        ? `an engine is already running on ${dataFolder}; \`svc engine status\` shows it`
+        : `no engine can start on ${dataFolder}: ${stranger}`;
     throw new PlatformError('invalid_state_transition', message, { cause: error });
   }
   return server.unref();

@@ -5,13 +5,16 @@ import { realpath, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
+import { untilListening } from '@svc/contract/node-listen';
+import { describeStranger } from '@svc/engine/client';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
 /**
  * Holds a data folder for this process until it ends, however it ends. The lock is a listening socket in the abstract
  * namespace: the kernel lets one process have the name and frees it with the process, so nothing stale can be left.
- * @returns undefined when another process holds it. @throws StartError when we may not enter it
+ * @returns undefined when another process of ours holds it. @throws StartError when we may not enter the folder, and when a user of the
+ * host has taken the name
  */
 export async function lockDataFolder(
   dataFolder: string,
@@ -21,13 +24,16 @@ export async function lockDataFolder(
     .update(await enter(dataFolder))
     .digest('hex')
     .slice(0, 32);
+  const name = `svc-server-${role}-${digest}`;
   const server = createServer((socket) => socket.destroy());
   try {
-    server.listen(`\0svc-server-${role}-${digest}`);
-    await once(server, 'listening');
+    server.listen(`\0${name}`);
+    await untilListening(server);
   } catch (error) {
-    if (isErrno(error, 'EADDRINUSE')) return undefined;
-    throw error;
+    if (!isErrno(error, 'EADDRINUSE')) throw error;
+    const stranger = describeStranger(name, dataFolder);
+    if (stranger === undefined) return undefined;
+    throw new StartError(EXIT.failed, `${dataFolder} cannot be used: ${stranger}`, { cause: error });
   }
   server.unref();
   return {
