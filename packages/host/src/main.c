@@ -1,7 +1,7 @@
 /**
  * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
  * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead; with
- * --confine it becomes another program that has no rights, with --mark-opaque it ends the work of one, with --stand-back it
+ * --confine it becomes another program that has no rights, with --seclude one that serves connections, with --mark-opaque it ends the work of one, with --stand-back it
  * becomes one that sandboxes need not wait for, with --listen it opens a socket and becomes the program that uses it, with --relay it
  * passes on what callers and sandboxes say to each other.
  */
@@ -16,6 +16,7 @@
 #include "calls.h"
 #include "confine/confine.h"
 #include "confine/mark-opaque.h"
+#include "confine/seclude.h"
 #include "lines.h"
 #include "listen.h"
 #include "overlay.h"
@@ -83,6 +84,7 @@ static int serve(void) {
 int main(int count, char **arguments) {
   if (count > 2 && strcmp(arguments[1], "--serve-folder") == 0) return serve_folder(count - 2, arguments + 2);
   if (count > 2 && strcmp(arguments[1], "--confine") == 0) return confine(count - 2, arguments + 2);
+  if (count > 2 && strcmp(arguments[1], "--seclude") == 0) return seclude(count - 2, arguments + 2);
   if (count > 2 && strcmp(arguments[1], "--stand-back") == 0) return stand_back(arguments + 2);
   if (count == 3 && strcmp(arguments[1], "--mark-opaque") == 0) return mark_opaque(arguments[2]);
   if (count > 2 && strcmp(arguments[1], "--listen") == 0) return listen_and_become(count - 2, arguments + 2);

@@ -54,6 +54,7 @@ export class Egress {
       options;
     this.#held = held;
     this.#resolver = new ResolverProcess({
+      hostProgram: options.hostProgram,
       logger: options.logger,
       codeCache: options.codeCache,
       recordFile: join(runFolder, 'resolver.json'),

@@ -12,8 +12,12 @@ import { endRecordedProcess, findRecordedProcess, recordProcess } from './record
 export interface KeptProcessOptions {
   /** For people. */
   readonly name: string;
-  /** What becomes the program, before `setpriv`; each word is an argument. */
+  /** svc-host, which becomes the program. */
+  readonly hostProgram: string;
+  /** What it does first, each word an argument: opening sockets for instance. */
   readonly prefix: readonly string[];
+  /** All that it sees of the host's files; none: everything. */
+  readonly shown: readonly string[];
   readonly main: string;
   /** Remembers the process, so that the next engine can end it. */
   readonly recordFile: string;
@@ -45,18 +49,6 @@ const ORDER_DEADLINE_MS = 10_000;
 const WATCH_TICK_MS = 1000;
 /** One that uses the CPU all this time and answers nothing is in a loop. */
 const BUSY_TICKS = 30;
-
-/**
- * SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and
- * to become another user, and nothing it starts could gain any back.
- */
-const CONFINE = [
-  'setpriv',
-  '--no-new-privs',
-  '--inh-caps=-all',
-  '--bounding-set=-all,+setuid,+setgid,+dac_read_search',
-  '--',
-];
 
 /** Keeps one process running: starts it, replaces it with growing delays when it dies or hangs, ends it. */
 export class KeptProcess<Order extends object> {
@@ -164,9 +156,12 @@ export class KeptProcess<Order extends object> {
   }
 
   #spawn(): ChildProcess {
-    const { prefix, main, logger, codeCache, config, name } = this.#options;
+    const { hostProgram, prefix, shown, main, logger, codeCache, config, name } = this.#options;
     const node = [process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, main];
-    const [program = '', ...words] = [...prefix, ...CONFINE, ...node];
+    // SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and to become
+    // another user, and nothing it starts could gain any back (host/src/confine/seclude.h).
+    const secluded = [hostProgram, '--seclude', String(shown.length), ...shown];
+    const [program = '', ...words] = [...prefix, ...secluded, ...node];
     const child = spawn(program, words, {
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
       // Addresses are numbers that JSON does not have.

@@ -10,7 +10,7 @@ import type { ProxySettings } from './proxied-sandboxes.ts';
 import { ProxyProcess, type ProxyOptions } from './proxy-process.ts';
 import { endRecordedProcess } from './recorded-process.ts';
 
-type Given = 'hostProgram' | 'listenAddresses' | 'logger' | 'codeCache' | 'onReport';
+type Given = 'hostProgram' | 'listenAddresses' | 'logger' | 'onReport';
 
 export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
   /** Tells the cgroups of this engine from those of others. */

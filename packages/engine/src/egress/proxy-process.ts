@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { programFile } from '@svc/contract/node-program';
 import type { Surroundings } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
@@ -11,11 +14,9 @@ import {
 } from './egress-messages.ts';
 import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
 
-type Given = 'recordFile' | 'logger' | 'codeCache' | 'group';
+type Given = 'hostProgram' | 'recordFile' | 'logger' | 'group';
 
 export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
-  /** svc-host, which opens the sockets. */
-  readonly hostProgram: string;
   /** Where sandboxes find this host; the one of IPv6 is null when they have none. */
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
   readonly config: () => ProxyConfig;
@@ -26,13 +27,23 @@ export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
 
 const MAIN = programFile(import.meta.url, { built: '../../build/proxy/main.js', source: 'proxy-main.ts' });
 
+/** Libraries, Node, the program with the modules that it loads from where they are, and the authorities that this host trusts. */
+const SHOWN = [
+  '/usr',
+  dirname(process.execPath),
+  ...['packages', 'node_modules'].map((name) =>
+    fileURLToPath(new URL(`../../../../${name}`, import.meta.url)),
+  ),
+  ...['/etc/ssl', '/etc/pki', '/etc/ca-certificates'].filter((path) => existsSync(path)),
+];
+
 /** The process that reads the connections of the sandboxes of one scope. */
 export class ProxyProcess {
   readonly #process: KeptProcess<ProxyOrder>;
 
-  constructor({ hostProgram, listenAddresses, config, onListening, onReport, ...given }: ProxyOptions) {
+  constructor({ listenAddresses, config, onListening, onReport, ...given }: ProxyOptions) {
     const listen = (address: string, descriptor: number) => [
-      hostProgram,
+      given.hostProgram,
       '--listen',
       address,
       String(descriptor),
@@ -45,6 +56,9 @@ export class ProxyProcess {
         ...listen(ipv4, LISTENER_DESCRIPTORS.ipv4),
         ...(ipv6 === null ? [] : listen(ipv6, LISTENER_DESCRIPTORS.ipv6)),
       ],
+      shown: SHOWN,
+      // What it reads of this engine's is its program.
+      codeCache: null,
       main: MAIN,
       config,
       onListening: (ports) => onListening(ports),

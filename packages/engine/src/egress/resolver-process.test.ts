@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { waitUntil } from '@svc/contract/testing';
 import { test } from 'node:test';
 import { pino } from 'pino';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { SURROUNDINGS } from '../testing/surroundings.ts';
 import { whenListening } from './kept-process.ts';
 import { recordProcess } from './recorded-process.ts';
@@ -38,6 +39,7 @@ test('names are answered by the process of an earlier engine until a new one is 
   const ports: number[] = [];
   const mayGoOn = Promise.withResolvers<void>();
   const resolver = new ResolverProcess({
+    hostProgram: BUILT_SVC_HOST,
     recordFile,
     logger: pino({ level: 'silent' }),
     codeCache: null,
@@ -69,14 +71,14 @@ test('a process that never listens is named, and for how long it was waited for'
 const HELD_UP = `
   import { ResolverProcess } from ${JSON.stringify(import.meta.resolve('./resolver-process.ts'))};
   import { SURROUNDINGS } from ${JSON.stringify(import.meta.resolve('../testing/surroundings.ts'))};
-  const [recordFile] = process.argv.slice(1);
+  const [recordFile, hostProgram] = process.argv.slice(1);
   const none = () => undefined;
   const config = () => ({
     listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, resolvers: [], surroundings: SURROUNDINGS,
     policies: new Map(), proxied: new Set(), scopes: new Map(), pins: new Map(),
   });
   const resolver = new ResolverProcess({
-    recordFile, logger: { warn: none, info: none }, codeCache: null, config, onReport: none, onPin: none,
+    hostProgram, recordFile, logger: { warn: none, info: none }, codeCache: null, config, onReport: none, onPin: none,
     onListening: () => { console.log(resolver.pid); return new Promise(none); },
   });
   await resolver.start();`;
@@ -84,7 +86,7 @@ const HELD_UP = `
 test('a process whose engine is killed before it wrote down which is its own ends too', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-egress-'));
   t.after(() => rm(folder, { recursive: true }));
-  const args = ['--input-type=module', '-e', HELD_UP, join(folder, 'resolver.json')];
+  const args = ['--input-type=module', '-e', HELD_UP, join(folder, 'resolver.json'), BUILT_SVC_HOST];
   const engine = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => engine.kill('SIGKILL'));
   const [said] = (await once(engine.stdout, 'data')) as [Buffer];

@@ -5,7 +5,7 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, ResolverConfig, ResolverOrder } from './egress-messages.ts';
 import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
 
-type Given = 'recordFile' | 'logger' | 'codeCache';
+type Given = 'hostProgram' | 'recordFile' | 'logger' | 'codeCache';
 
 export interface ResolverOptions extends Pick<KeptProcessOptions, Given> {
   readonly config: () => ResolverConfig;
@@ -30,6 +30,8 @@ export class ResolverProcess {
       ...given,
       name: 'resolver',
       prefix: [],
+      // The host replaces the file that names its resolvers, which may be a link into any folder.
+      shown: [],
       group: null,
       main: MAIN,
       config,

@@ -85,6 +85,7 @@ test('the resolver has no privileges, and another takes its place when it dies',
   for (const set of ['CapPrm', 'CapEff', 'CapAmb', 'CapInh'])
     assert.match(status, new RegExp(`^${set}:\t0+$`, 'm'));
   assert.match(status, /^NoNewPrivs:\t1$/m);
+  assert.match(status, /^Seccomp:\t2$/m);
   assert.ok(pid);
   const before = /dnat ip to [\d.]+:(\d+)/.exec(await engine.table())?.[1];
   process.kill(pid, 'SIGKILL');

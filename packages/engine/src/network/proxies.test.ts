@@ -86,6 +86,18 @@ test('a proxy has no privileges, is read by root alone, and leaves no core file'
   assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +1 +1 /m);
 });
 
+test('a proxy sees its program alone, read-only, and has a filter', async (t) => {
+  await sandboxOf(t, 'one');
+  const pid = await newPidOf('one');
+  const root = `/proc/${pid}/root`;
+  for (const hidden of ['run', 'var', 'home', 'root', 'proc', 'dev', 'etc/passwd'])
+    assert.ok(!existsSync(`${root}/${hidden}`), hidden);
+  const mounts = readFileSync(`/proc/${pid}/mounts`, 'utf8').trim().split('\n');
+  assert.ok(mounts.length > 1);
+  for (const mount of mounts) assert.match(mount, /^\S+ \S+ \S+ ro,nosuid,nodev/);
+  assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^Seccomp:\t2$/m);
+});
+
 test('a proxy is limited in memory, CPU and threads, beside the others and not among what serves all', async (t) => {
   await sandboxOf(t, 'one');
   const pid = await newPidOf('one');

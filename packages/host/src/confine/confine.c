@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "confine/capabilities.h"
 #include "confine/filter.h"
 #include "idmap.h"
 #include "namespaces.h"
@@ -120,26 +120,11 @@ static int enter(const struct plan *plan, struct failure *failure) {
   return chdir(folder) == 0 ? 0 : fail(failure, "enter the working folder");
 }
 
-/** SAFETY: an exec as root regains what is in the bounding set, so that is what has to be small. */
-static int drop_capabilities(uint64_t keep, struct failure *failure) {
-  for (unsigned long capability = 0; capability < 64; capability++) {
-    if ((keep >> capability & 1) == 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL) {
-      return fail(failure, "drop a capability");
-    }
-  }
-  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-  struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {
-      {.effective = (uint32_t)keep, .permitted = (uint32_t)keep},
-      {.effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32)},
-  };
-  return syscall(SYS_capset, &header, sets) == 0 ? 0 : fail(failure, "give capabilities up");
-}
-
 static int give_up_rights(const struct plan *plan, struct failure *failure) {
   struct rlimit no_core = {0, 0};
   if (setrlimit(RLIMIT_CORE, &no_core) < 0) return fail(failure, "forgo core files");
   if (syscall(SYS_close_range, 3, ~0U, 0) < 0) return fail(failure, "close descriptors");
-  if (drop_capabilities(plan->capabilities, failure) < 0) return -1;
+  if (keep_capabilities(plan->capabilities, failure) < 0) return -1;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail(failure, "forgo new privileges");
   return load_confined_filter(plan->has_network, failure);
 }

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -197,6 +198,9 @@ static const uint16_t network_calls[] = {
     SYS_bind,    SYS_connect,  SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom, SYS_recvmmsg,
     SYS_recvmsg, SYS_sendmmsg, SYS_sendmsg,     SYS_sendto,      SYS_setsockopt, SYS_shutdown,
 };
+
+/** Of a program that takes connections; the ids are its own to give up. */
+static const uint16_t server_calls[] = {SYS_accept4, SYS_listen, SYS_setgid, SYS_setgroups, SYS_setuid};
 // clang-format on
 
 static const uint32_t families[] = {AF_INET, AF_INET6};
@@ -282,7 +286,21 @@ static void allow_sockets(struct program *program) {
   answer(program, ABSENT);
 }
 
-int load_confined_filter(bool has_network, struct failure *failure) {
+/** A socket is told with this, and nothing else, that no call on it is to wait. */
+static void allow_non_blocking(struct program *program) {
+  only_if(program, SYS_ioctl, 4);
+  load(program, argument(1));
+  only_if(program, FIONBIO, 1);
+  answer(program, ALLOW);
+  answer(program, NO_TERMINAL);
+}
+
+struct abilities {
+  bool has_network;
+  bool is_server;
+};
+
+static int load_filter(struct abilities may, struct failure *failure) {
   struct program program = {.count = 0};
   load(&program, offsetof(struct seccomp_data, arch));
   only_if(&program, NATIVE, 1);
@@ -290,11 +308,15 @@ int load_confined_filter(bool has_network, struct failure *failure) {
   answer(&program, SECCOMP_RET_KILL_PROCESS);
   load(&program, offsetof(struct seccomp_data, nr));
   allow_all(&program, allowed, sizeof allowed / sizeof *allowed);
-  if (has_network) allow_all(&program, network_calls, sizeof network_calls / sizeof *network_calls);
+  if (may.has_network) allow_all(&program, network_calls, sizeof network_calls / sizeof *network_calls);
+  if (may.is_server) {
+    allow_all(&program, server_calls, sizeof server_calls / sizeof *server_calls);
+    allow_non_blocking(&program);
+  }
   only_if(&program, SYS_ioctl, 1);
   answer(&program, NO_TERMINAL);
   allow_threads(&program);
-  if (has_network) allow_sockets(&program);
+  if (may.has_network) allow_sockets(&program);
   allow_nodes(&program, SYS_mknodat, 2);
 #ifdef SYS_mknod
   allow_nodes(&program, SYS_mknod, 1);
@@ -304,4 +326,12 @@ int load_confined_filter(bool has_network, struct failure *failure) {
   struct sock_fprog loaded = {program.count, program.steps};
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &loaded, 0, 0) == 0) return 0;
   return fail(failure, "load the filter");
+}
+
+int load_confined_filter(bool has_network, struct failure *failure) {
+  return load_filter((struct abilities){.has_network = has_network}, failure);
+}
+
+int load_server_filter(struct failure *failure) {
+  return load_filter((struct abilities){.has_network = true, .is_server = true}, failure);
 }

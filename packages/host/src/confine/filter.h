@@ -11,4 +11,7 @@
  */
 int load_confined_filter(bool has_network, struct failure *failure);
 
+/** The same with a network, for a program that also takes connections, and becomes another user before it does. */
+int load_server_filter(struct failure *failure);
+
 #endif

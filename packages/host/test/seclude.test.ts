@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { dirname } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const BINARY = fileURLToPath(new URL('../build/svc-host', import.meta.url));
+const UID = 64_557;
+
+/** Tries what a program could that was taken over, as root and as the user that it becomes. */
+const TRY = `
+  const { readdirSync, writeFileSync } = require('node:fs');
+  const { spawnSync } = require('node:child_process');
+  const { connect, createServer } = require('node:net');
+  const attempt = (work) => { try { return work(); } catch (error) { return error.code; } };
+  const before = { root: readdirSync('/'), written: ['/x', '/usr/x'].map((path) => attempt(() => writeFileSync(path, ''))) };
+  process.setgroups([]); process.setgid(${UID}); process.setuid(${UID});
+  const kill = attempt(() => process.kill(${process.pid}, 0));
+  const mount = spawnSync('/usr/bin/mount', ['-t', 'tmpfs', 'none', '/usr']).status;
+  const unshare = spawnSync('/usr/bin/unshare', ['--user', '/usr/bin/true']).status;
+  const local = connect('/usr/socket').on('error', ({ code }) => {
+    const server = createServer((socket) => socket.end('served')).listen(0, '127.0.0.1', () => {
+      connect(server.address().port, '127.0.0.1').on('data', (data) => {
+        console.log(JSON.stringify({ ...before, kill, mount, unshare, local: code, network: String(data), uid: process.getuid() }));
+        process.exit();
+      });
+    });
+  });`;
+
+test('a program sees the paths that it is given, read-only, and serves connections as another user', () => {
+  const node = dirname(process.execPath);
+  const { stdout, stderr, status } = seclude('2', '/usr', node, process.execPath, '-e', TRY);
+  assert.equal(stderr, '');
+  assert.equal(status, 0);
+  const { root, written, mount, unshare, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
+  const above = node.split('/')[1] ?? '';
+  assert.deepEqual(root, [...new Set(['bin', 'lib', 'lib64', 'sbin', 'usr', above])].toSorted());
+  assert.deepEqual(written, ['EROFS', 'EROFS']);
+  assert.ok(mount !== 0 && unshare !== 0, 'it neither mounts nor makes namespaces');
+  assert.deepEqual(rest, { kill: 'EPERM', local: 'ENOSYS', network: 'served', uid: UID });
+});
+
+test('without paths it sees the host, and has the filter all the same', () => {
+  const { stdout } = seclude('0', 'grep', '-E', '^(Seccomp|NoNewPrivs|CapBnd):', '/proc/self/status');
+  assert.equal(stdout, 'CapBnd:\t00000000000000c4\nNoNewPrivs:\t1\nSeccomp:\t2\n');
+});
+
+test('what cannot be is said, and no program is started', () => {
+  const cases = [
+    [['0'], /usage/, 2],
+    [['2', '/usr', 'true'], /usage/, 2],
+    [['1', '/nowhere', 'true'], /cannot copy a mount: No such file/, 126],
+    [['0', '/nowhere/program'], /cannot execute \/nowhere\/program: No such file/, 126],
+  ] as const;
+  for (const [parameters, message, code] of cases) {
+    const { stderr, status } = seclude(...parameters);
+    assert.match(stderr, message);
+    assert.equal(status, code);
+  }
+});
+
+function seclude(...parameters: readonly string[]) {
+  return spawnSync(BINARY, ['--seclude', ...parameters], {
+    encoding: 'utf8',
+    env: { PATH: '/usr/bin:/bin' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
