@@ -174,3 +174,36 @@ test('a sandbox that does not run says so, and runs commands again once it is st
     SvcError.is(error, 'sandbox_not_found'),
   );
 });
+
+test('a command line in the place of a program is told apart, with what to call instead', async () => {
+  const { sandbox } = real;
+  const asked = [sandbox.exec('echo hi'), sandbox.commands.start('echo hi')];
+  for (const refused of await Promise.allSettled(asked)) {
+    assert.equal(refused.status, 'rejected');
+    assert.ok(SvcError.is(refused.reason, 'exec_failed'));
+    assert.match(refused.reason.message, /use shell\('echo hi'\), or exec\('echo', \['hi'\]\)$/);
+  }
+});
+
+test('a run tells what it prints as it comes, whole characters at a time, and ends with its listener', async () => {
+  const { sandbox } = real;
+  const heard: string[] = [];
+  const script = "printf '\\303'; sleep 0.1; printf '\\251\\n'; echo err >&2";
+  const result = await sandbox.shell(script, {
+    onStdout: (text) => heard.push(`out ${text}`),
+    onStderr: (text) => heard.push(`err ${text}`),
+  });
+  assert.deepEqual(heard.toSorted(), ['err err\n', 'out é\n']);
+  assert.equal(result.text(), 'é\n');
+  const enough = new Error('enough');
+  const noisy = sandbox.shell('echo $$ > /tmp/noisy; while true; do echo x; sleep 0.05; done', {
+    onStdout: () => {
+      throw enough;
+    },
+  });
+  assert.equal(await noisy.catch((error: unknown) => error), enough);
+  const pid = (await sandbox.files.readText('/tmp/noisy')).trim();
+  await waitUntil(async () => !(await sandbox.exec('kill', ['-0', pid])).isSuccess, {
+    what: 'it was killed',
+  });
+});

@@ -45,8 +45,13 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   const globals = readGlobals(command);
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
-  const { follow, tail, sandbox, ...rest } = options;
-  const filter = sandbox === undefined ? rest : { ...rest, sandboxId: await findId(sandbox, client) };
+  const { follow, tail, sandbox, type, since, until } = options;
+  const filter = {
+    ...(type === undefined ? {} : { type }),
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    ...(sandbox === undefined ? {} : { sandboxId: await findId(sandbox, client) }),
+  };
   const show = (event: AuditEvent) => (globals.isJson ? printJsonLine(event) : printEntry(describe(event)));
   const first = await newest({ ...filter, client }, (_event, count) => count < tail);
   first.forEach(show);

@@ -45,8 +45,15 @@ async function showLogs(name: string, options: LogCommandOptions, command: Comma
   const globals = readGlobals(command);
   const { connectSandbox } = await import('../server/connect.ts');
   const sandbox = await connectSandbox(globals, name);
-  const { source: sources, timestamps: hasTimestamps = false, ...wanted } = options;
-  for await (const entry of sandbox.logs({ ...wanted, ...(sources === undefined ? {} : { sources }) })) {
+  const { follow, tail, since, until, source: sources, timestamps: hasTimestamps = false } = options;
+  const wanted = {
+    ...(follow === undefined ? {} : { follow }),
+    ...(tail === undefined ? {} : { tail }),
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+    ...(sources === undefined ? {} : { sources }),
+  };
+  for await (const entry of sandbox.logs(wanted)) {
     if (globals.isJson) printJsonLine(toJson(entry));
     else showEntry(entry, hasTimestamps);
   }

@@ -1,4 +1,3 @@
-import type { ByteStream } from './byte-queue.ts';
 import { ChannelError } from './channel-error.ts';
 import type { ChannelProcess, ProcessExit } from './channel-process.ts';
 import { eachChunk } from './each-chunk.ts';
@@ -14,6 +13,8 @@ export interface RunOptions {
   readonly timeoutMs?: number;
   /** Of each stream; what comes beyond is read and thrown away. 8 MiB unless given. */
   readonly maxOutputBytes?: number;
+  /** Told of every piece as it comes; null: the stream has ended. What it throws ends the process, and the run. */
+  readonly onOutput?: (stream: 'stdout' | 'stderr', data: Uint8Array | null) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -46,8 +47,8 @@ export async function runProcess(
     input?.start(process);
     const [exit] = await Promise.all([
       process.exited,
-      collect(process.stdout, output.stdout),
-      collect(process.stderr, output.stderr),
+      collect(process, 'stdout', output, options),
+      collect(process, 'stderr', output, options),
     ]);
     input?.throwIfFailed();
     return summarize(deadline.hasPassed ? { ...exit, reason: 'timeout' } : exit, output);
@@ -67,8 +68,26 @@ function summarize(exit: Pick<RunResult, 'code' | 'signal' | 'reason'>, output: 
   return { ...exit, stdout: output.stdout.bytes(), stderr: output.stderr.bytes(), truncated };
 }
 
-async function collect(stream: ByteStream, into: ByteCollector): Promise<void> {
-  for await (const chunk of stream) into.add(chunk);
+async function collect(
+  process: ChannelProcess,
+  stream: 'stdout' | 'stderr',
+  output: Output,
+  { onOutput }: RunOptions,
+): Promise<void> {
+  const tell = (data: Uint8Array | null): void => {
+    try {
+      onOutput?.(stream, data);
+    } catch (error) {
+      // One that has ended meanwhile need not be killed.
+      process.kill(true).catch(() => undefined);
+      throw error;
+    }
+  };
+  for await (const chunk of process[stream]) {
+    output[stream].add(chunk);
+    tell(chunk);
+  }
+  tell(null);
 }
 
 /** Kills the process when time is up, and gives up on it when that does not help. */

@@ -1,4 +1,5 @@
 import { SvcError } from '../svc-error.ts';
+import { requireKnownOptions, type OptionNames } from './known-options.ts';
 import { toSvcError } from './to-svc-error.ts';
 
 /** What every call takes. */
@@ -7,6 +8,24 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** How long the call may take in all, retries included; it then throws `timeout`. */
   readonly timeoutMs?: number;
+}
+
+export const CALL_OPTIONS: OptionNames<CallOptions> = { signal: true, timeoutMs: true };
+
+/** What concerns the call itself, of options that have more. @throws SvcError `invalid_request` for one that is not known */
+export function callOptionsOf<Options extends CallOptions>(
+  options: Options,
+  own: OptionNames<Omit<Options, keyof CallOptions | 'client'>>,
+): CallOptions {
+  requireKnownOptions(options, { ...own, ...CALL_OPTIONS, client: true });
+  return pickCallOptions(options);
+}
+
+export function pickCallOptions({ signal, timeoutMs }: CallOptions): CallOptions {
+  return {
+    ...(signal === undefined ? {} : { signal }),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+  };
 }
 
 /**
@@ -49,7 +68,10 @@ export class CallBudget {
   readonly #caller: AbortSignal | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor({ timeoutMs, signal: caller }: CallOptions) {
+  /** @throws SvcError `invalid_request` for an option that is not known */
+  constructor(options: CallOptions) {
+    requireKnownOptions(options, CALL_OPTIONS);
+    const { timeoutMs, signal: caller } = options;
     this.#deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
     this.#caller = caller;
     if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.#expire(timeoutMs), timeoutMs);

@@ -3,8 +3,9 @@ import { routeOf, type RestRoute } from '@svc/contract/routes';
 import type { RestOperationName } from '@svc/contract/rest';
 import type { DialRequest, HeldTransport } from '../platform/platform.ts';
 import { chunksOf } from './byte-content.ts';
-import { CallBudget, withBudget, type CallOptions } from './call-budget.ts';
+import { CALL_OPTIONS, pickCallOptions, CallBudget, withBudget, type CallOptions } from './call-budget.ts';
 import type { RestCallInput, RestCallOutput } from './rest-call.ts';
+import { requireKnownOptions, type OptionNames } from './known-options.ts';
 import { randomId } from './random-id.ts';
 import { prepareRequest, type PreparedRequest, type RequestParts } from './rest-request.ts';
 import { readServerEvents } from './server-events.ts';
@@ -37,6 +38,16 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+const CLIENT_OPTIONS: OptionNames<ClientOptions> = {
+  apiUrl: true,
+  apiKey: true,
+  organization: true,
+  timeoutMs: true,
+  maxRetries: true,
+  fetch: true,
+};
+const OPTIONS_OF_CALL = { ...CALL_OPTIONS, client: true, organization: true, idempotencyKey: true } as const;
+
 /** Options of a call, and whom it goes through: the client of the environment unless one is given. */
 export interface ClientCallOptions extends CallOptions {
   readonly client?: Client;
@@ -57,6 +68,7 @@ export class Client {
   #slug: string | undefined;
 
   constructor(options: ClientOptions = {}) {
+    requireKnownOptions(options, CLIENT_OPTIONS);
     const environment = readEnvironment();
     this.apiUrl = checkUrl(options.apiUrl ?? environment.apiUrl ?? DEFAULT_API_URL);
     // An empty key is none, as in the environment.
@@ -86,12 +98,13 @@ export class Client {
     input: RestCallInput<Name>,
     options: CallOptions & { readonly organization?: string; readonly idempotencyKey?: string } = {},
   ): Promise<RestCallOutput<Name>> {
+    requireKnownOptions(options, OPTIONS_OF_CALL);
     const route = routeOf(name);
     const organization = options.organization ?? this.organization;
     const request = prepareRequest(route, input as RequestParts, organization);
     const key = route.method === 'GET' ? {} : { 'idempotency-key': options.idempotencyKey ?? randomId() };
     const keyed = { ...request, headers: { ...request.headers, ...key } };
-    const budget = new CallBudget({ timeoutMs: this.timeoutMs, ...options });
+    const budget = new CallBudget({ timeoutMs: this.timeoutMs, ...pickCallOptions(options) });
     const retries = request.isRepeatable ? this.maxRetries : 0;
     const isStream = route.output !== 'json';
     try {

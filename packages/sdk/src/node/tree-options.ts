@@ -1,4 +1,4 @@
-import { CallBudget, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, CallBudget, type CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
 
 /** `timeoutMs` is for all of it. Failures of files on this machine are thrown as Node throws them. */
@@ -12,13 +12,10 @@ const CONCURRENCY = 8;
 
 /** Does all that belongs to one tree within what its caller gives it. @throws SvcError `timeout`, `aborted` */
 export async function withinTree<T>(
-  { signal, timeoutMs }: TreeOptions,
+  options: TreeOptions,
   work: (call: CallOptions) => Promise<T>,
 ): Promise<T> {
-  const budget = new CallBudget({
-    ...(signal === undefined ? {} : { signal }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-  });
+  const budget = new CallBudget(callOptionsOf(options, { onFile: true }));
   try {
     budget.check();
     return await work({ signal: budget.signal });

@@ -1,3 +1,4 @@
+import { callOptionsOf } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
@@ -19,6 +20,7 @@ export interface ListEventsOptions extends ClientCallOptions {
 export const Events = {
   /** Newest first. */
   list(options: ListEventsOptions = {}): AsyncGenerator<AuditEvent, void> {
+    const call = callOptionsOf(options, { type: true, sandboxId: true, since: true, until: true });
     const { client = Client.ofEnvironment, type, sandboxId, since, until } = options;
     const query = {
       limit: 100,
@@ -27,7 +29,7 @@ export const Events = {
       ...(since === undefined ? {} : { since }),
       ...(until === undefined ? {} : { until }),
     };
-    return eachItem((cursor) => client.call('events.list', { query: { ...query, ...cursor } }, options));
+    return eachItem((cursor) => client.call('events.list', { query: { ...query, ...cursor } }, call));
   },
 
   /** @throws SvcError `event_not_found` */

@@ -1,5 +1,5 @@
 import type { FetchProgress as Progress, ImageView, PulledImage as Pulled } from '@svc/contract/rest';
-import { withBudget } from '../client/call-budget.ts';
+import { callOptionsOf, withBudget } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallInput } from '../client/rest-call.ts';
 import { errorOfEnvelope, SvcError } from '../svc-error.ts';
@@ -39,13 +39,14 @@ export const Images = {
 
   /** Fetches an image ahead of the first sandbox that needs it. Takes as long as it takes unless `timeoutMs` is given. */
   async pull(reference: string, options: PullOptions = {}): Promise<PulledImage> {
+    const call = callOptionsOf(options, { policy: true, registry: true, onProgress: true });
     const { client = Client.ofEnvironment, policy, registry, onProgress } = options;
     const body = {
       reference,
       ...(policy === undefined ? {} : { pull_policy: policy }),
       ...(registry === undefined ? {} : { registry }),
     };
-    return await withBudget(options, async (budget) => {
+    return await withBudget(call, async (budget) => {
       const events = await client.call('images.pull', { body }, { signal: budget.signal });
       for await (const { event, data } of events) {
         // As the table says of this stream.

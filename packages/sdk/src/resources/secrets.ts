@@ -1,4 +1,5 @@
 import { Client, type ClientCallOptions } from '../client/client.ts';
+import { requireKnownOptions } from '../client/known-options.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { toHostPattern } from './host-pattern.ts';
 
@@ -27,6 +28,7 @@ export const Secrets = {
   /** Sandboxes that use it have the new value and hosts within seconds. */
   async set(name: string, secret: NewSecret, options: Options = {}): Promise<Secret> {
     const { client = Client.ofEnvironment } = options;
+    requireKnownOptions(secret, { value: true, hosts: true, authorities: true });
     const { value, hosts, authorities } = secret;
     const body = {
       value,

@@ -1,3 +1,4 @@
+import { callOptionsOf } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 
@@ -17,12 +18,14 @@ export const Usage = {
 
   /** By sandbox and day. */
   async bySandbox(options: UsageWindow = {}): Promise<RestCallOutput<'billing.getSandboxUsage'>> {
-    return await clientOf(options).call('billing.getSandboxUsage', windowOf(options), options);
+    const call = callOptionsOf(options, { from: true, to: true });
+    return await clientOf(options).call('billing.getSandboxUsage', windowOf(options), call);
   },
 
   /** By volume and day. */
   async byVolume(options: UsageWindow = {}): Promise<RestCallOutput<'billing.getStorageUsage'>> {
-    return await clientOf(options).call('billing.getStorageUsage', windowOf(options), options);
+    const call = callOptionsOf(options, { from: true, to: true });
+    return await clientOf(options).call('billing.getStorageUsage', windowOf(options), call);
   },
 
   /** The limits in force and how much of them is taken. */

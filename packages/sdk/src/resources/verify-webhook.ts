@@ -1,4 +1,5 @@
 import type { EventType } from '@svc/contract/rest';
+import { requireKnownOptions } from '../client/known-options.ts';
 import { SvcError } from '../svc-error.ts';
 import type { AuditEvent } from './events.ts';
 
@@ -47,8 +48,10 @@ export async function verifyWebhook(
   secret: string | readonly string[],
   headers: WebhookHeaders,
   body: string | Uint8Array,
-  { toleranceSecs = DEFAULT_TOLERANCE_SECS, now = new Date() }: VerifyOptions = {},
+  options: VerifyOptions = {},
 ): Promise<WebhookMessage> {
+  requireKnownOptions(options, { toleranceSecs: true, now: true });
+  const { toleranceSecs = DEFAULT_TOLERANCE_SECS, now = new Date() } = options;
   const id = requireHeader(headers, 'webhook-id');
   const timestamp = requireHeader(headers, 'webhook-timestamp');
   const signatures = requireHeader(headers, 'webhook-signature').split(' ');

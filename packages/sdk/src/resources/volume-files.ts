@@ -1,7 +1,7 @@
 import type { VolumeFileInfo } from '@svc/contract/rest';
 import { encodeVolumePath } from '@svc/contract/volume-path';
 import { joinChunks, type Content } from '../client/byte-content.ts';
-import type { CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import { utf8Decoder } from '../client/utf8.ts';
 
@@ -67,10 +67,11 @@ export class VolumeFiles {
 
   /** Folders that hold something only with `recursive`. */
   async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
+    const call = callOptionsOf(options, { recursive: true });
     const { params, headers } = this.#at(path);
     const recursive = options.recursive === true ? 'true' : 'false';
     const input = { params, headers: { ...headers, 'x-svc-file-recursive': recursive } } as const;
-    await this.#client.call('volumeFiles.remove', input, options);
+    await this.#client.call('volumeFiles.remove', input, call);
   }
 
   get #volume(): { readonly params: { readonly id: string } } {

@@ -1,6 +1,7 @@
 import type { Volume as VolumeRecord, VolumeMetrics } from '@svc/contract/rest';
-import type { CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
+import { requireKnownOptions } from '../client/known-options.ts';
 import { SvcError } from '../svc-error.ts';
 import { VolumeFiles } from './volume-files.ts';
 
@@ -26,13 +27,14 @@ export class Volume {
 
   /** @throws SvcError `name_already_exists`, `quota_exceeded` */
   static async create(options: CreateVolumeOptions): Promise<Volume> {
+    const call = callOptionsOf(options, { name: true, capacityGib: true, labels: true });
     const { client = Client.ofEnvironment, name, capacityGib, labels } = options;
     const body = {
       name,
       ...(capacityGib === undefined ? {} : { capacity_gib: capacityGib }),
       ...(labels === undefined ? {} : { labels: { ...labels } }),
     };
-    return new Volume(client, await client.call('volumes.create', { body }, options));
+    return new Volume(client, await client.call('volumes.create', { body }, call));
   }
 
   /** All of the organization, its host volume included. */
@@ -79,6 +81,7 @@ export class Volume {
     change: { readonly capacityGib?: number | null; readonly labels?: Readonly<Record<string, string>> },
     options: CallOptions = {},
   ): Promise<void> {
+    requireKnownOptions(change, { capacityGib: true, labels: true });
     const { capacityGib, labels } = change;
     const body = {
       ...(capacityGib === undefined ? {} : { capacity_gib: capacityGib }),
@@ -96,11 +99,12 @@ export class Volume {
   async metrics(
     options: CallOptions & { readonly rangeSeconds?: number; readonly stepSeconds?: number } = {},
   ): Promise<VolumeMetrics> {
+    const call = callOptionsOf(options, { rangeSeconds: true, stepSeconds: true });
     const { rangeSeconds, stepSeconds } = options;
     const query = {
       ...(rangeSeconds === undefined ? {} : { range_secs: rangeSeconds }),
       ...(stepSeconds === undefined ? {} : { step_secs: stepSeconds }),
     };
-    return await this.client.call('volumes.metrics', { params: { id: this.id }, query }, options);
+    return await this.client.call('volumes.metrics', { params: { id: this.id }, query }, call);
   }
 }

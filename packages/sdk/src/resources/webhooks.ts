@@ -1,5 +1,7 @@
+import { callOptionsOf } from '../client/call-budget.ts';
 import type { EventPattern } from '@svc/contract/rest';
 import { Client, type ClientCallOptions } from '../client/client.ts';
+import { requireKnownOptions } from '../client/known-options.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 
@@ -59,9 +61,10 @@ export const Webhooks = {
     id: string,
     options: ClientCallOptions & { readonly overlapSecs?: number } = {},
   ): Promise<NewWebhook> {
+    const call = callOptionsOf(options, { overlapSecs: true });
     const { client = Client.ofEnvironment, overlapSecs } = options;
     const body = overlapSecs === undefined ? {} : { overlap_secs: overlapSecs };
-    return await client.call('webhooks.rotate', { params: { webhook_id: id }, body }, options);
+    return await client.call('webhooks.rotate', { params: { webhook_id: id }, body }, call);
   },
 
   /** Sends a test now; `status` and `attempts` say how it went. */
@@ -87,7 +90,9 @@ export const Webhooks = {
   },
 } as const;
 
-function toBody({ url, eventTypes, description, enabled }: WebhookChange) {
+function toBody(change: WebhookChange) {
+  requireKnownOptions(change, { url: true, eventTypes: true, description: true, enabled: true });
+  const { url, eventTypes, description, enabled } = change;
   return {
     ...(url === undefined ? {} : { url }),
     ...(eventTypes === undefined ? {} : { event_types: [...eventTypes] }),

@@ -1,4 +1,4 @@
-import type { CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import type { CodeRuns } from './code-runs.ts';
@@ -33,6 +33,7 @@ export class CodeContexts {
 
   /** Resolves when it can run code. @throws SvcError `name_already_exists`, `quota_exceeded`, `exec_failed` */
   async create(options: CreateContextOptions): Promise<CodeContext> {
+    const call = callOptionsOf(options, { language: true, kernel: true, name: true, cwd: true, env: true });
     const { language, kernel, name, cwd, env } = options;
     const body = {
       ...(language === undefined ? {} : { language }),
@@ -41,7 +42,7 @@ export class CodeContexts {
       ...(cwd === undefined ? {} : { cwd }),
       ...(env === undefined ? {} : { env: { ...env } }),
     };
-    const info = await this.#client.call('contexts.create', { params: this.#params, body }, options);
+    const info = await this.#client.call('contexts.create', { params: this.#params, body }, call);
     return this.#make(info);
   }
 

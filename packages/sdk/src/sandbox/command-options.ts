@@ -1,4 +1,5 @@
 import type { ExecRequest } from '@svc/contract/channel';
+import type { OptionNames } from '../client/known-options.ts';
 
 /** How a process is started. */
 export interface CommandOptions {
@@ -10,3 +11,10 @@ export interface CommandOptions {
   readonly user?: string;
   readonly rlimits?: ExecRequest['rlimits'];
 }
+
+export const COMMAND_OPTIONS: OptionNames<CommandOptions> = {
+  env: true,
+  cwd: true,
+  user: true,
+  rlimits: true,
+};

@@ -1,13 +1,15 @@
 import { ChannelError, type ExecRequest } from '@svc/contract/channel';
 import { ContentSource, type Content } from '../client/byte-content.ts';
-import type { CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, CALL_OPTIONS, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
+import { requireKnownOptions, type OptionNames } from '../client/known-options.ts';
 import { SvcError } from '../svc-error.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
 import { Command } from './command.ts';
 import { DetachedProcess, type DetachedOptions } from './detached-process.ts';
-import type { CommandOptions } from './command-options.ts';
+import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
 import { ExecResult } from './exec-result.ts';
+import { OutputListeners } from './output-listeners.ts';
 import type { HeldChannel } from './held-channel.ts';
 
 export interface RunOptions extends CommandOptions, CallOptions {
@@ -17,7 +19,19 @@ export interface RunOptions extends CommandOptions, CallOptions {
   readonly timeoutMs?: number;
   /** Of each stream; what comes beyond is thrown away and noted in `truncated`. 8 MiB unless given. */
   readonly maxOutputBytes?: number;
+  /** What it prints, as soon as it does; also what is beyond `maxOutputBytes`. What they throw ends the process and is thrown as it is. */
+  readonly onStdout?: (text: string) => void;
+  readonly onStderr?: (text: string) => void;
 }
+
+const RUN_OPTIONS: OptionNames<RunOptions> = {
+  ...CALL_OPTIONS,
+  ...COMMAND_OPTIONS,
+  stdin: true,
+  maxOutputBytes: true,
+  onStdout: true,
+  onStderr: true,
+};
 
 export interface StartOptions extends CommandOptions, CallOptions {
   /** For the start alone: the process may run as long as it likes. */
@@ -45,12 +59,15 @@ export class Commands {
    * @throws SvcError `exec_failed` when it cannot be started, `exec_timeout` when it took too long
    */
   async run(program: string, args: readonly string[] = [], options: RunOptions = {}): Promise<ExecResult> {
+    requireKnownOptions(options, RUN_OPTIONS);
     const { timeoutMs, maxOutputBytes, stdin, ...rest } = options;
+    const listeners = new OutputListeners(options);
     const source = stdin === undefined ? undefined : new ContentSource(stdin);
     const limits = {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
       ...(source === undefined ? {} : { input: source.bytes }),
+      ...(listeners.isEmpty ? {} : { onOutput: listeners.hear }),
     };
     const caller = options.signal === undefined ? {} : { signal: options.signal };
     const result = await this.#channel
@@ -63,7 +80,9 @@ export class Commands {
           throw error;
         }
       })
-      .catch((error: unknown) => Promise.reject(source?.failure ?? error));
+      .catch((error: unknown) =>
+        Promise.reject(source?.failure ?? listeners.failure ?? explainMissing(error, program, args)),
+      );
     const { reason } = result;
     if (reason === 'timeout') throw tooSlow(program, timeoutMs);
     return new ExecResult({ ...result, reason });
@@ -71,7 +90,8 @@ export class Commands {
 
   /** Starts a program, to be talked to while it runs. @throws SvcError `exec_failed` when it cannot be started */
   async start(program: string, args: readonly string[] = [], options: StartOptions = {}): Promise<Command> {
-    const command = await this.open(toRequest(program, args, options), options);
+    const call = callOptionsOf(options, { ...COMMAND_OPTIONS, stdout: true, stderr: true });
+    const command = await this.open(toRequest(program, args, options), call);
     if (options.stdout === 'ignore') command.stdout.discard();
     if (options.stderr === 'ignore') command.stderr.discard();
     return command;
@@ -113,9 +133,19 @@ export class Commands {
       if (options.signal?.aborted === true) {
         throw new SvcError('aborted', 'The call was aborted by its caller', { cause: error });
       }
-      throw toSvcError(error);
+      throw explainMissing(toSvcError(error), request.cmd, request.args ?? []);
     }
   }
+}
+
+/** A whole command line where the name of a program belongs is the likeliest reason why there is no such program. */
+function explainMissing(error: unknown, program: string, args: readonly string[]): unknown {
+  const isCommandLine = args.length === 0 && /\s/.test(program.trim());
+  if (!isCommandLine || !SvcError.is(error, 'exec_failed')) return error;
+  const [name = '', ...words] = program.trim().split(/\s+/);
+  const split = `exec('${name}', [${words.map((word) => `'${word}'`).join(', ')}])`;
+  const message = `${error.message}; '${program}' is taken as the name of one program: use shell('${program}'), or ${split}`;
+  return new SvcError('exec_failed', message, { details: error.details, cause: error });
 }
 
 function tooSlow(program: string, timeoutMs: number | undefined): SvcError {

@@ -1,5 +1,7 @@
 import type { CreateSandboxRequest } from '@svc/contract/rest';
+import type { OptionNames } from '../client/known-options.ts';
 import { randomId } from '../client/random-id.ts';
+import { SvcError } from '../svc-error.ts';
 import { secretEntry, type SecretOption } from './secret-entry.ts';
 
 /** What a sandbox is made of. Whatever has no field here goes into `spec`, in the words of the REST API. */
@@ -35,6 +37,29 @@ export interface CreateOptions {
   readonly spec?: Partial<CreateSandboxRequest>;
 }
 
+export const CREATE_OPTIONS: OptionNames<CreateOptions> = {
+  name: true,
+  slug: true,
+  image: true,
+  snapshotId: true,
+  vcpus: true,
+  memoryMib: true,
+  diskMib: true,
+  env: true,
+  labels: true,
+  workdir: true,
+  user: true,
+  shell: true,
+  isEphemeral: true,
+  idleTimeoutSeconds: true,
+  maxDurationSeconds: true,
+  isolation: true,
+  mounts: true,
+  network: true,
+  secrets: true,
+  spec: true,
+};
+
 export function toCreateRequest(options: CreateOptions): CreateSandboxRequest {
   const { name = randomName(), isEphemeral = options.name === undefined } = options;
   return withoutUndefined({
@@ -69,11 +94,17 @@ function networkOf({ network, secrets }: CreateOptions): CreateSandboxRequest['n
   return { ...network, secrets: { ...whole, entries: [...(whole?.entries ?? []), ...entries] } };
 }
 
-function sourceOf({ image, snapshotId }: CreateOptions): Partial<CreateSandboxRequest> {
+const NO_SOURCE = "A sandbox is made from an image or a snapshot: Sandbox.create({ image: 'python' })";
+
+/** @throws SvcError `invalid_request` without a source */
+function sourceOf({ image, snapshotId, spec }: CreateOptions): Partial<CreateSandboxRequest> {
   if (snapshotId !== undefined) {
     return { source: 'disk_snapshot', disk_snapshot_ref: { type: 'managed', id: snapshotId } };
   }
-  return image === undefined ? {} : { image: { type: 'oci', reference: image } };
+  if (image !== undefined) return { image: { type: 'oci', reference: image } };
+  if (spec?.image === undefined && spec?.source === undefined)
+    throw new SvcError('invalid_request', NO_SOURCE, { details: { field: 'image' } });
+  return {};
 }
 
 /** The keys that were given: null means something else to the server, and undefined nothing. */

@@ -1,11 +1,12 @@
 import type { Process } from '@svc/contract/rest';
 import type { Content } from '../client/byte-content.ts';
-import { withBudget, withBudgetEach, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, withBudget, withBudgetEach, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
+import type { OptionNames } from '../client/known-options.ts';
 import { followEvents } from '../client/follow-events.ts';
 import { eachItem } from '../client/pages.ts';
 import type { StreamEvent } from '../client/server-events.ts';
-import type { CommandOptions } from './command-options.ts';
+import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
 import { signalNumber, type Signal } from './signals.ts';
 
 const FIRST_POLL_MS = 20;
@@ -23,6 +24,15 @@ export interface DetachedOptions extends CommandOptions, CallOptions {
   /** How much of each stream is kept while nobody reads it; 1 MiB unless given. Older output is dropped. */
   readonly outputBufferBytes?: number;
 }
+
+const DETACHED_OPTIONS: OptionNames<Omit<DetachedOptions, keyof CallOptions>> = {
+  ...COMMAND_OPTIONS,
+  name: true,
+  hasStdin: true,
+  terminal: true,
+  maxRunSeconds: true,
+  outputBufferBytes: true,
+};
 
 /** A piece of output, or the place where some is missing because nobody has read it in time. Offsets are in bytes. */
 export type DetachedOutput =
@@ -59,6 +69,7 @@ export class DetachedProcess {
     },
   ): Promise<DetachedProcess> {
     const { program, args, options } = request;
+    const call = callOptionsOf(options, DETACHED_OPTIONS);
     const { env, cwd, user, name, terminal, hasStdin = false, maxRunSeconds, outputBufferBytes } = options;
     const body = {
       cmd: program,
@@ -73,7 +84,7 @@ export class DetachedProcess {
       ...(outputBufferBytes === undefined ? {} : { output_buffer_bytes: outputBufferBytes }),
     };
     const input = { params: { sandbox_id: sandboxId }, body };
-    return new DetachedProcess(client, await client.call('processes.start', input, options));
+    return new DetachedProcess(client, await client.call('processes.start', input, call));
   }
 
   static async connect(
@@ -91,10 +102,11 @@ export class DetachedProcess {
     sandboxId: string,
     options: CallOptions & { readonly status?: 'running' | 'exited' },
   ): AsyncGenerator<DetachedProcess, void> {
+    const call = callOptionsOf(options, { status: true });
     const query = { limit: 100, ...(options.status === undefined ? {} : { status: options.status }) };
     const params = { sandbox_id: sandboxId };
     const all = eachItem((cursor) =>
-      client.call('processes.list', { params, query: { ...query, ...cursor } }, options),
+      client.call('processes.list', { params, query: { ...query, ...cursor } }, call),
     );
     for await (const info of all) yield new DetachedProcess(client, info);
   }
@@ -124,9 +136,10 @@ export class DetachedProcess {
   async *output(
     options: CallOptions & { readonly stdoutOffset?: number; readonly stderrOffset?: number } = {},
   ): AsyncGenerator<DetachedOutput, void> {
+    const call = callOptionsOf(options, { stdoutOffset: true, stderrOffset: true });
     const { stdoutOffset = 0, stderrOffset = 0 } = options;
     const query = { offset: `${stdoutOffset}-${stderrOffset}`, follow: true };
-    const events = withBudgetEach(options, (budget) =>
+    const events = withBudgetEach(call, (budget) =>
       followEvents(budget, (lastId) => {
         const headers = lastId === undefined ? {} : { 'last-event-id': lastId };
         const input = { ...this.#self, query, headers };

@@ -1,5 +1,5 @@
 import type { ChannelClient, ChannelWatch, WatchEvent } from '@svc/contract/channel';
-import { CallBudget, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, CallBudget, type CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
 import { withRetries } from '../client/with-retries.ts';
@@ -52,9 +52,10 @@ export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
     this.#held = held;
     this.#path = path;
     this.#recursive = options.recursive ?? false;
+    const call = callOptionsOf(options, { recursive: true });
     const { signal } = this.#closing;
     this.#budget = new CallBudget({
-      ...options,
+      ...call,
       signal: options.signal === undefined ? signal : AbortSignal.any([options.signal, signal]),
     });
     this.#budget.signal.addEventListener('abort', () => this.#channel?.close());

@@ -1,6 +1,6 @@
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import { ContentSource, type Content } from '../client/byte-content.ts';
-import type { CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
 import { utf8Decoder } from '../client/utf8.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
@@ -41,8 +41,9 @@ export class Files {
 
   /** Whole, up to 64 MiB unless told otherwise. @throws SvcError `payload_too_large` */
   async read(path: string, options: CallOptions & { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    const call = callOptionsOf(options, { maxBytes: true });
     const limit = options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes };
-    return await this.#call(path, options, (files, signal) => files.readFile(path, limit, signal));
+    return await this.#call(path, call, (files, signal) => files.readFile(path, limit, signal));
   }
 
   /** As UTF-8. */
@@ -65,10 +66,11 @@ export class Files {
    * owner becomes who the sandbox runs as, and a link is replaced itself. What the content itself throws is thrown as it is.
    */
   async write(path: string, content: Content, options: WriteOptions = {}): Promise<void> {
+    const call = callOptionsOf(options, { mode: true, atomic: true });
     const mode = options.mode === undefined ? {} : { mode: options.mode };
     const source = new ContentSource(content);
     try {
-      await this.#call(path, options, (files, signal) =>
+      await this.#call(path, call, (files, signal) =>
         options.atomic === true
           ? files.replaceFile(path, source.bytes, mode, signal)
           : files.writeFile(path, source.bytes, mode, signal),
@@ -109,9 +111,10 @@ export class Files {
     path: string,
     options: CallOptions & { readonly followSymlink?: boolean } = {},
   ): Promise<FileInfo> {
+    const call = callOptionsOf(options, { followSymlink: true });
     const { followSymlink = true } = options;
     return toInfo(
-      await this.#call(path, options, (files, signal) => files.stat(path, { followSymlink }, signal)),
+      await this.#call(path, call, (files, signal) => files.stat(path, { followSymlink }, signal)),
     );
   }
 
@@ -121,8 +124,9 @@ export class Files {
 
   /** With the directories that lead to it; one that exists is fine. */
   async mkdir(path: string, options: CallOptions & { readonly mode?: number } = {}): Promise<void> {
+    const call = callOptionsOf(options, { mode: true });
     const mode = options.mode === undefined ? {} : { mode: options.mode };
-    await this.#call(path, options, (files, signal) => files.mkdir(path, mode, signal));
+    await this.#call(path, call, (files, signal) => files.mkdir(path, mode, signal));
   }
 
   /** Replaces what is there. */
@@ -137,8 +141,9 @@ export class Files {
 
   /** Directories that hold something only with `recursive`. */
   async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
+    const call = callOptionsOf(options, { recursive: true });
     const { recursive = false } = options;
-    await this.#call(path, options, async (files, signal) => {
+    await this.#call(path, call, async (files, signal) => {
       const { kind } = await files.stat(path, { followSymlink: false }, signal);
       if (kind === 'dir') await files.removeDir(path, { recursive }, signal);
       else await files.remove(path, signal);

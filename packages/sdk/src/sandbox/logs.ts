@@ -1,6 +1,7 @@
-import { withBudgetEach, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, withBudgetEach, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import { followEvents } from '../client/follow-events.ts';
+import type { OptionNames } from '../client/known-options.ts';
 import { eachItem } from '../client/pages.ts';
 import type { StreamEvent } from '../client/server-events.ts';
 
@@ -32,6 +33,14 @@ export interface LogOptions extends CallOptions {
 }
 
 const PAGE = 1000;
+const LOG_OPTIONS: OptionNames<Omit<LogOptions, keyof CallOptions>> = {
+  follow: true,
+  sources: true,
+  tail: true,
+  since: true,
+  until: true,
+  after: true,
+};
 
 /** Oldest first. @throws SvcError */
 export async function* readLogs(
@@ -39,16 +48,17 @@ export async function* readLogs(
   sandboxId: string,
   options: LogOptions,
 ): AsyncGenerator<LogEntry, void> {
+  const call = callOptionsOf(options, LOG_OPTIONS);
   let last = options.after;
   const isBounded = options.tail !== undefined || options.since !== undefined || options.until !== undefined;
   if (isBounded || options.follow !== true) {
-    for await (const entry of readPast(client, sandboxId, options)) {
+    for await (const entry of readPast(client, sandboxId, options, call)) {
       last = entry.cursor;
       yield entry;
     }
   }
   if (options.follow === true && options.until === undefined) {
-    yield* followFrom(client, sandboxId, options, last);
+    yield* followFrom(client, sandboxId, { sources: options.sources, after: last, call });
   }
 }
 
@@ -56,6 +66,7 @@ async function* readPast(
   client: Client,
   sandboxId: string,
   options: LogOptions,
+  call: CallOptions,
 ): AsyncGenerator<LogEntry, void> {
   const { sources, tail, since, until, after } = options;
   const query = {
@@ -76,20 +87,25 @@ async function* readPast(
         params: { sandbox_id: sandboxId },
         query: { ...query, ...(cursor.cursor === undefined ? first : cursor) },
       },
-      options,
+      call,
     ),
   );
   for await (const { source, ts, text, cursor } of entries) yield { source, time: ts, text, cursor };
 }
 
+interface Following {
+  readonly sources: readonly LogSource[] | undefined;
+  readonly after: string | undefined;
+  readonly call: CallOptions;
+}
+
 async function* followFrom(
   client: Client,
   sandboxId: string,
-  options: LogOptions,
-  after: string | undefined,
+  { sources, after, call }: Following,
 ): AsyncGenerator<LogEntry, void> {
-  const query = sourcesOf(options.sources);
-  const events = withBudgetEach(options, (budget) =>
+  const query = sourcesOf(sources);
+  const events = withBudgetEach(call, (budget) =>
     followEvents(budget, (lastId = after) => {
       const headers = lastId === undefined ? {} : { 'last-event-id': lastId };
       const input = { params: { sandbox_id: sandboxId }, query, headers };

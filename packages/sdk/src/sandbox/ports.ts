@@ -1,5 +1,5 @@
 import { ChannelError } from '@svc/contract/channel';
-import { withBudget, type CallBudget, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, withBudget, type CallBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
@@ -32,10 +32,11 @@ export class Ports {
    * and stands in it: for a day, or for `expiresInSecs`.
    */
   async url(port: number, options: CallOptions & { readonly expiresInSecs?: number } = {}): Promise<string> {
+    const call = callOptionsOf(options, { expiresInSecs: true });
     const input = { params: this.#params, body: bodyOf(port, options.expiresInSecs) };
     // A call whose first answer was lost is told everything but the secret; another one makes another.
     for (;;) {
-      const { url } = await this.#client.call('previews.open', input, options);
+      const { url } = await this.#client.call('previews.open', input, call);
       if (url !== null) return url;
     }
   }
@@ -53,11 +54,12 @@ export class Ports {
 
   /** Opens the port to everybody who can reach the server's previews, without a token, until its end or `revoke`. */
   async share(port: number, options: CallOptions & { readonly expiresInSecs: number }): Promise<Preview> {
+    const call = callOptionsOf(options, { expiresInSecs: true });
     const body = { ...bodyOf(port, options.expiresInSecs), public: true };
     const { token: _none, ...shared } = await this.#client.call(
       'previews.create',
       { params: this.#params, body },
-      options,
+      call,
     );
     return shared;
   }
@@ -67,8 +69,9 @@ export class Ports {
     port: number,
     options: CallOptions & { readonly expiresInSecs?: number } = {},
   ): Promise<NewPreview> {
+    const call = callOptionsOf(options, { expiresInSecs: true });
     const body = bodyOf(port, options.expiresInSecs);
-    return await this.#client.call('previews.create', { params: this.#params, body }, options);
+    return await this.#client.call('previews.create', { params: this.#params, body }, call);
   }
 
   async list(options: CallOptions = {}): Promise<readonly Preview[]> {

@@ -1,4 +1,5 @@
 import type { CallOptions } from '../client/call-budget.ts';
+import { requireKnownOptions, type OptionNames } from '../client/known-options.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { errorOfEnvelope } from '../svc-error.ts';
 import { CodeRunResult } from './code-run-result.ts';
@@ -8,7 +9,7 @@ import type { CodeRuns, HearRun } from './code-runs.ts';
 const MAX_KEPT_LENGTH = 10 * 1024 * 1024;
 
 export interface RunCodeOptions extends Pick<CallOptions, 'signal'> {
-  /** Which default context it runs in: one per language, there as long as the sandbox runs. Not needed with `context`. */
+  /** Which default context it runs in: one per language, there as long as the sandbox runs. `python` without `kernel` and `context`. */
   readonly language?: 'python' | 'javascript';
   /** A Jupyter kernel of the image, such as `ir`, instead of `language`: in a default context of its own. */
   readonly kernel?: string;
@@ -25,6 +26,18 @@ export interface RunCodeOptions extends Pick<CallOptions, 'signal'> {
   readonly timeoutMs?: number;
 }
 
+const OPTIONS: OptionNames<RunCodeOptions> = {
+  language: true,
+  kernel: true,
+  context: true,
+  onStdout: true,
+  onStderr: true,
+  onResult: true,
+  onError: true,
+  timeoutMs: true,
+  signal: true,
+};
+
 type Answer = RestCallOutput<'code.run'>;
 
 /** An exception as data: its name, message and traceback, and where in the code it came from. */
@@ -38,6 +51,8 @@ export interface CodeResult {
   readonly output: string;
   /** stderr, and the traceback; also says when the state was lost. */
   readonly error: string;
+  /** The same, by the name that the output of a process has. */
+  readonly stderr: string;
   /** The value of a last bare expression alone, as the interpreter shows it. */
   readonly result: string | null;
   /** What the code showed, in its order: the value of a last expression, what was given to `display()`, figures. */
@@ -50,7 +65,10 @@ export interface CodeResult {
 
 /** A signal that aborts interrupts the code. @throws SvcError `context_not_found`, `context_lost`, `exec_failed` */
 export async function runCode(runs: CodeRuns, code: string, options: RunCodeOptions): Promise<CodeResult> {
-  const { language, kernel, context, timeoutMs, signal } = options;
+  requireKnownOptions(options, OPTIONS);
+  const { kernel, context, timeoutMs, signal } = options;
+  const isChosen = kernel !== undefined || context !== undefined;
+  const { language = isChosen ? undefined : 'python' } = options;
   const body = {
     code,
     ...(language === undefined ? {} : { language }),
@@ -95,5 +113,13 @@ function toResult(
   { stdout, stderr }: { readonly stdout: string; readonly stderr: string },
   isCut: boolean,
 ): Omit<CodeResult, 'results'> {
-  return { status, output: stdout, error: stderr, result, exception, isTruncated: truncated || isCut };
+  return {
+    status,
+    output: stdout,
+    error: stderr,
+    stderr,
+    result,
+    exception,
+    isTruncated: truncated || isCut,
+  };
 }

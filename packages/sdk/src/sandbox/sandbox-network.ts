@@ -1,4 +1,4 @@
-import { withBudgetEach, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, withBudgetEach, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import { followEvents } from '../client/follow-events.ts';
 import { eachItem } from '../client/pages.ts';
@@ -50,11 +50,12 @@ export class SandboxNetwork {
 
   /** What was decided about its network, oldest first: all that was denied within reason, and samples of what was allowed. */
   async *log(options: NetworkLogOptions = {}): AsyncGenerator<NetworkDecision, void> {
-    if (options.follow === true) yield* this.#follow(options);
-    else yield* this.#past(options);
+    const call = callOptionsOf(options, { follow: true, verdict: true, after: true, onLeftOut: true });
+    if (options.follow === true) yield* this.#follow(options, call);
+    else yield* this.#past(options, call);
   }
 
-  async *#past(options: NetworkLogOptions): AsyncGenerator<NetworkDecision, void> {
+  async *#past(options: NetworkLogOptions, call: CallOptions): AsyncGenerator<NetworkDecision, void> {
     const query = { limit: PAGE, ...verdictOf(options) };
     let leftOut = 0;
     yield* eachItem(async (place) => {
@@ -62,7 +63,7 @@ export class SandboxNetwork {
       const page = await this.#client.call(
         'network.log',
         { params: this.#params, query: { ...query, ...(cursor === undefined ? {} : { cursor }) } },
-        options,
+        call,
       );
       leftOut = page.left_out;
       return page;
@@ -70,8 +71,8 @@ export class SandboxNetwork {
     if (leftOut > 0) options.onLeftOut?.(leftOut);
   }
 
-  async *#follow(options: NetworkLogOptions): AsyncGenerator<NetworkDecision, void> {
-    const events = withBudgetEach(options, (budget) =>
+  async *#follow(options: NetworkLogOptions, call: CallOptions): AsyncGenerator<NetworkDecision, void> {
+    const events = withBudgetEach(call, (budget) =>
       followEvents(budget, (lastId = options.after) => {
         const headers = lastId === undefined ? {} : { 'last-event-id': lastId };
         const input = { params: this.#params, query: verdictOf(options), headers };

@@ -1,12 +1,13 @@
 import type { FetchProgress, Sandbox as SandboxRecord, SandboxStatus, Snapshot } from '@svc/contract/rest';
-import { type CallOptions, withBudgetEach } from '../client/call-budget.ts';
+import { callOptionsOf, type CallOptions, withBudgetEach } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
+import { requireKnownOptions, type OptionNames } from '../client/known-options.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { SvcError } from '../svc-error.ts';
 import { CodeContexts } from './code-contexts.ts';
 import { Commands, type RunOptions } from './commands.ts';
-import { toCreateRequest, type CreateOptions } from './create-options.ts';
+import { CREATE_OPTIONS, toCreateRequest, type CreateOptions } from './create-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
 import { CodeRuns } from './code-runs.ts';
@@ -32,6 +33,12 @@ export interface CreateSandboxOptions extends CreateOptions, ClientCallOptions {
    */
   readonly idempotencyKey?: string;
 }
+
+const OPTIONS: OptionNames<Omit<CreateSandboxOptions, keyof ClientCallOptions>> = {
+  ...CREATE_OPTIONS,
+  start: true,
+  idempotencyKey: true,
+};
 
 export interface ListOptions extends ClientCallOptions {
   /** Only those that have all of these. */
@@ -76,18 +83,16 @@ export class Sandbox implements AsyncDisposable {
    *   `details.sandbox_id` once it is made
    */
   static async create(options: CreateSandboxOptions): Promise<Sandbox> {
-    const client = options.client ?? Client.ofEnvironment;
-    const body = toCreateRequest(options);
-    if (options.start === false) {
-      return new Sandbox(client, await client.call('sandboxes.create', { body }, options));
+    const given = optionsOf(options);
+    const call = callOptionsOf(given, OPTIONS);
+    const { client = Client.ofEnvironment, idempotencyKey } = given;
+    const key = idempotencyKey === undefined ? {} : { idempotencyKey };
+    const body = toCreateRequest(given);
+    if (given.start === false) {
+      return new Sandbox(client, await client.call('sandboxes.create', { body }, { ...call, ...key }));
     }
-    const { idempotencyKey } = options;
-    const starting = untilStarted(client, options, ({ query, call }) =>
-      client.call(
-        'sandboxes.create',
-        { body, query: { start: true, ...query } },
-        { ...call, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) },
-      ),
+    const starting = untilStarted(client, call, ({ query, call: held }) =>
+      client.call('sandboxes.create', { body, query: { start: true, ...query } }, { ...held, ...key }),
     );
     // Once that is on its way: what is made to run something will be connected to.
     setTimeout(() => client.dialAhead(), 0);
@@ -102,25 +107,26 @@ export class Sandbox implements AsyncDisposable {
 
   /** The one of this name, started when it does not run; or a new one. What exists stays as it is made. */
   static async getOrCreate(options: CreateSandboxOptions & { readonly name: string }): Promise<Sandbox> {
-    const found = await Sandbox.#connectIfThere(options);
+    const given = optionsOf(options);
+    const call = callOptionsOf(given, OPTIONS);
+    const { client = Client.ofEnvironment } = given;
+    const found = await Sandbox.#connectIfThere(given.name, { ...call, client });
     if (found === undefined) {
       try {
-        return await Sandbox.create(options);
+        return await Sandbox.create(given);
       } catch (error) {
         // Somebody else has made it meanwhile.
         if (!SvcError.is(error, 'name_already_exists')) throw error;
       }
     }
-    const sandbox = found ?? (await Sandbox.connect(options.name, options));
-    if (options.start !== false && sandbox.status !== 'running') await sandbox.start(options);
+    const sandbox = found ?? (await Sandbox.connect(given.name, { ...call, client }));
+    if (given.start !== false && sandbox.status !== 'running') await sandbox.start(call);
     return sandbox;
   }
 
-  static async #connectIfThere(
-    options: ClientCallOptions & { readonly name: string },
-  ): Promise<Sandbox | undefined> {
+  static async #connectIfThere(name: string, options: ClientCallOptions): Promise<Sandbox | undefined> {
     try {
-      return await Sandbox.connect(options.name, options);
+      return await Sandbox.connect(name, options);
     } catch (error) {
       if (SvcError.is(error, 'sandbox_not_found')) return undefined;
       throw error;
@@ -129,10 +135,11 @@ export class Sandbox implements AsyncDisposable {
 
   /** All sandboxes of the organization, newest first. */
   static async *list(options: ListOptions = {}): AsyncGenerator<Sandbox, void> {
+    const call = callOptionsOf(options, { labels: true });
     const client = options.client ?? Client.ofEnvironment;
     const labels = options.labels === undefined ? {} : { labels: JSON.stringify(options.labels) };
     const records = eachItem((cursor) =>
-      client.call('sandboxes.list', { query: { limit: 100, ...labels, ...cursor } }, options),
+      client.call('sandboxes.list', { query: { limit: 100, ...labels, ...cursor } }, call),
     );
     for await (const record of records) yield new Sandbox(client, record);
   }
@@ -213,6 +220,7 @@ export class Sandbox implements AsyncDisposable {
     change: { readonly maxDurationSecs?: number | null; readonly idleTimeoutSecs?: number | null },
     options: CallOptions = {},
   ): Promise<void> {
+    requireKnownOptions(change, { maxDurationSecs: true, idleTimeoutSecs: true });
     const { maxDurationSecs, idleTimeoutSecs } = change;
     const body = {
       ...(maxDurationSecs === undefined ? {} : { max_duration_secs: maxDurationSecs }),
@@ -274,12 +282,13 @@ export class Sandbox implements AsyncDisposable {
   async metrics(
     options: CallOptions & { readonly rangeSeconds?: number; readonly stepSeconds?: number } = {},
   ): Promise<RestCallOutput<'sandboxes.metrics'>> {
+    const call = callOptionsOf(options, { rangeSeconds: true, stepSeconds: true });
     const { rangeSeconds, stepSeconds } = options;
     const query = {
       ...(rangeSeconds === undefined ? {} : { range_secs: rangeSeconds }),
       ...(stepSeconds === undefined ? {} : { step_secs: stepSeconds }),
     };
-    return await this.client.call('sandboxes.metrics', { ...this.#self, query }, options);
+    return await this.client.call('sandboxes.metrics', { ...this.#self, query }, call);
   }
 
   /**
@@ -321,6 +330,14 @@ export class Sandbox implements AsyncDisposable {
     const runtime: { readonly shell?: string | null } = this.#info.spec?.runtime ?? {};
     return runtime.shell ?? DEFAULT_SHELL;
   }
+}
+
+/** A program without types may leave them out. */
+function optionsOf<Options>(options: Options | undefined): Options {
+  if (options !== undefined) return options;
+  throw new SvcError('invalid_request', "Say what to make it from: Sandbox.create({ image: 'python' })", {
+    details: { field: 'image' },
+  });
 }
 
 /** What looks like an id may still be a name. */

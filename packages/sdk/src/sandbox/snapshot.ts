@@ -1,6 +1,6 @@
 import { isErrorCode } from '@svc/contract/errors';
 import type { Snapshot } from '@svc/contract/rest';
-import { withBudget, type CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, withBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { SvcError } from '../svc-error.ts';
@@ -22,6 +22,7 @@ export async function makeSnapshot(
   name: string,
   options: SnapshotOptions,
 ): Promise<Snapshot> {
+  const limits = callOptionsOf(options, { force: true, labels: true });
   const body = {
     kind: 'disk',
     sandbox_id: sandboxId,
@@ -29,7 +30,7 @@ export async function makeSnapshot(
     force: options.force ?? false,
     labels: { ...options.labels },
   } as const;
-  return await withBudget(options, async (budget) => {
+  return await withBudget(limits, async (budget) => {
     const call = { signal: budget.signal };
     let operation = await client.call('snapshots.create', { body }, call);
     for (let pauseMs = FIRST_POLL_MS; isUnderWay(operation); pauseMs = Math.min(2 * pauseMs, MOST_POLL_MS)) {

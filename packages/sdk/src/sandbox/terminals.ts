@@ -1,6 +1,6 @@
-import type { CallOptions } from '../client/call-budget.ts';
+import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import type { Command, CommandExit } from './command.ts';
-import type { CommandOptions } from './command-options.ts';
+import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
 import type { Commands } from './commands.ts';
 import type { OutputStream } from './output-stream.ts';
 
@@ -64,6 +64,13 @@ export class Terminals {
 
   /** @throws SvcError `exec_failed` when the program cannot be started */
   async open(options: TerminalOptions): Promise<Terminal> {
+    const call = callOptionsOf(options, {
+      ...COMMAND_OPTIONS,
+      cols: true,
+      rows: true,
+      program: true,
+      args: true,
+    });
     const { cols, rows, program = this.#shell(), args = [], env, cwd, user } = options;
     const request = {
       cmd: program,
@@ -75,6 +82,6 @@ export class Terminals {
       ...(cwd === undefined ? {} : { cwd }),
       ...(user === undefined ? {} : { user }),
     };
-    return new Terminal(await this.#commands.open(request, options));
+    return new Terminal(await this.#commands.open(request, call));
   }
 }

@@ -1,0 +1,40 @@
+import { utf8Decoder } from '../client/utf8.ts';
+
+type Stream = 'stdout' | 'stderr';
+
+interface Listeners {
+  readonly onStdout?: ((text: string) => void) | undefined;
+  readonly onStderr?: ((text: string) => void) | undefined;
+}
+
+/** Hands on what a process prints as text. A character that comes in two pieces is told with the second. */
+export class OutputListeners {
+  readonly #listeners: Readonly<Record<Stream, ((text: string) => void) | undefined>>;
+  readonly #decoders: Readonly<Record<Stream, ReturnType<typeof utf8Decoder>>> = {
+    stdout: utf8Decoder(),
+    stderr: utf8Decoder(),
+  };
+  /** What a listener threw. */
+  failure: unknown;
+
+  constructor({ onStdout, onStderr }: Listeners) {
+    this.#listeners = { stdout: onStdout, stderr: onStderr };
+  }
+
+  get isEmpty(): boolean {
+    return this.#listeners.stdout === undefined && this.#listeners.stderr === undefined;
+  }
+
+  /** `data` null: the stream has ended. */
+  readonly hear = (stream: Stream, data: Uint8Array | null): void => {
+    const decoder = this.#decoders[stream];
+    const text = data === null ? decoder.decode() : decoder.decode(data, { stream: true });
+    if (text === '') return;
+    try {
+      this.#listeners[stream]?.(text);
+    } catch (error) {
+      this.failure = error;
+      throw error;
+    }
+  };
+}
