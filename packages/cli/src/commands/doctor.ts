@@ -55,7 +55,10 @@ function formatReport(findings: readonly Finding[], paint: Paint): string {
   return remedies.length === 0 ? table : `${table}\nRemedies\n${remedies.join('\n')}\n`;
 }
 
-function verdict({ canRunSandboxes, classes, findings }: HostReport, isCompact: boolean): string {
+/** In one sentence. Most of it is tried, which takes root. */
+export function verdict({ canRunSandboxes, classes, findings }: HostReport, isCompact: boolean): string {
+  const lacksRights = findings.some(({ name, status }) => name === 'rights' && status === 'missing');
+  if (lacksRights) return 'Only root can try whether sandboxes run here: sudo svc doctor.';
   if (!canRunSandboxes) return 'No sandbox can run here yet: see the remedies above.';
   const hidden = isCompact ? ` (${findings.length} checks; all of them: svc doctor)` : '';
   return `Sandboxes can run here. Isolation: ${classes.join(', ')}${hidden}.`;

@@ -64,14 +64,22 @@ function untried(): Tried {
   };
 }
 
+/** Of a program that was ended there is no last line, and its command alone says nothing. */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { message, killed, signal } = error as Error & { killed?: boolean; signal?: NodeJS.Signals | null };
+  const reason = message.trim().split('\n').at(-1) ?? '';
+  if (killed === true) return `${reason}: no answer in ${CALL_TIMEOUT_MS / 1000} s`;
+  return typeof signal === 'string' ? `${reason}: ended by ${signal}` : reason;
+}
+
 /** Turns a try that throws into a finding. */
 async function attempt(tryIt: () => Promise<unknown>): Promise<Attempt> {
   try {
     await tryIt();
     return { outcome: 'worked' };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { outcome: 'failed', reason: message.trim().split('\n').at(-1) ?? '' };
+    return { outcome: 'failed', reason: describeFailure(error) };
   }
 }
 
