@@ -66,28 +66,30 @@ export function sandboxTools(): SandboxTools {
         text: `${url ?? ''}${note}`,
       };
     },
-    sandbox_read_logs: async (input, scene) => {
-      const { id } = await scene.sandbox(input.sandbox);
-      const { cursor, tail, sources } = input;
-      const { data, has_more: hasMore } = await scene.rest('logs.list', {
-        params: { sandbox_id: id },
-        query: {
-          sources: sources?.join(',') ?? ALL_SOURCES,
-          limit: MAX_ENTRIES,
-          ...(typeof cursor === 'string' ? { cursor } : { tail: tail ?? DEFAULT_TAIL }),
-        },
-      });
-      const shown = data.slice(0, countShown(data.map(({ text }) => text)));
-      const last = shown.at(-1)?.cursor ?? cursor ?? null;
-      const isMore = hasMore || shown.length < data.length;
-      const lines = shown.map(({ ts, source, text }) => `${ts} ${source} ${text}`);
-      return {
-        structured: { has_more: isMore, next_cursor: last },
-        text: [...lines, readOn(last, isMore)].join('\n'),
-      };
-    },
+    sandbox_read_logs: readLogs,
   };
 }
+
+const readLogs: WorkToolHandlers['sandbox_read_logs'] = async (input, scene) => {
+  const { id } = await scene.sandbox(input.sandbox);
+  const { cursor, tail, sources } = input;
+  const { data, has_more: hasMore } = await scene.rest('logs.list', {
+    params: { sandbox_id: id },
+    query: {
+      sources: sources?.join(',') ?? ALL_SOURCES,
+      limit: MAX_ENTRIES,
+      ...(typeof cursor === 'string' ? { cursor } : { tail: tail ?? DEFAULT_TAIL }),
+    },
+  });
+  const shown = data.slice(0, countShown(data.map(({ text }) => text)));
+  const last = shown.at(-1)?.cursor ?? cursor ?? null;
+  const isMore = hasMore || shown.length < data.length;
+  const lines = shown.map(({ ts, source, text }) => `${ts} ${source} ${text}`);
+  return {
+    structured: { has_more: isMore, next_cursor: last },
+    text: [...lines, readOn(last, isMore)].join('\n'),
+  };
+};
 
 function nothingListens(port: number): string {
   return `nothing listens on port ${port} of the sandbox yet: start a server there with sandbox_start_process, and look at its output`;

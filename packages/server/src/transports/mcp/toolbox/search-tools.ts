@@ -68,7 +68,7 @@ async function search(
 
 /** Of binary files some builds of grep show lines. */
 function isText(line: string): boolean {
-  return !/[\u0000\uFFFD]/.test(line);
+  return !line.includes('\0') && !line.includes('\uFFFD');
 }
 
 function show(lines: readonly string[], limit: number): Answer {
