@@ -52,7 +52,7 @@ test('an invited person sees the organization and the inviter before answering',
     assert.equal(await page.getByLabel('E-mail address').inputValue(), 'bob@example.com');
     await checkLooks(page, 'invite');
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Make the account' }).click();
+    await page.getByRole('button', { name: 'Create the account' }).click();
     await page.getByRole('button', { name: 'Join Acme' }).click();
     await page.waitForURL(`${server.url}/orgs/acme`);
     await page.context().clearCookies();
@@ -61,7 +61,7 @@ test('an invited person sees the organization and the inviter before answering',
   await t.test('with an account: signs in on the same page, and another account cannot answer', async () => {
     await open((await invite('dee@example.com')).link);
     await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Make the account' }).click();
+    await page.getByRole('button', { name: 'Create the account' }).click();
     await expectInvite();
     await page.getByRole('button', { name: 'Decline' }).click();
     const { link } = await invite('eve@example.com');

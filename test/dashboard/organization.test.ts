@@ -114,7 +114,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await page.goto('about:blank');
     await page.goto(link);
     await page.getByLabel('Password').fill('a long enough password');
-    await page.getByRole('button', { name: 'Make the account' }).click();
+    await page.getByRole('button', { name: 'Create the account' }).click();
     await page.getByRole('button', { name: 'Join Acme' }).click();
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     const main = page.getByRole('navigation', { name: 'Main' });
@@ -131,7 +131,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await go('volumes');
     await page.getByRole('button', { name: 'New volume' }).first().click();
     await page.getByLabel('Name').fill('data');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('link', { name: 'data', exact: true }).click();
     await page
       .getByLabel('Files to upload')
@@ -170,9 +170,9 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await page.getByRole('cell', { name: '64 MiB' }).waitFor();
     await page.getByRole('button', { name: 'New folder' }).click();
     await page.getByLabel('Name').fill('deep');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByRole('link', { name: 'deep' }).click();
-    await page.getByText('Nothing is in it').waitFor();
+    await page.getByText('This folder is empty').waitFor();
   });
 
   await t.test('a secret and a registry are set and never shown', async () => {
@@ -198,7 +198,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await go('webhooks');
     await page.getByText('No webhooks yet').waitFor();
     await page.getByRole('button', { name: 'New webhook' }).first().click();
-    const make = page.getByRole('button', { name: 'Make it' });
+    const make = page.getByRole('button', { name: 'Create', exact: true });
     await page.getByLabel('Address').fill('ftp://example.com');
     await make.click();
     await page.locator('dialog .field [role=alert]').filter({ hasText: 'url' }).waitFor();
@@ -213,7 +213,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     const secret = await page.locator('dialog pre').innerText();
     assert.match(secret, /^whsec_/);
     await page.getByRole('button', { name: 'I have it' }).click();
-    await page.getByText('Nothing was sent yet').waitFor();
+    await page.getByText('No deliveries yet').waitFor();
     assert.ok(!(await page.content()).includes(secret), 'it is nowhere in the page any more');
 
     const test = page.getByRole('button', { name: 'Send a test' });
@@ -246,7 +246,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await page.locator('.page-head').getByText('enabled').waitFor();
 
     await page.getByRole('button', { name: 'New secret' }).click();
-    await page.getByLabel('The one before signs too for').selectOption('0');
+    await page.getByLabel('Keep signing with the old secret for').selectOption('0');
     await make.click();
     const other = await page.locator('dialog pre').innerText();
     assert.ok(other.startsWith('whsec_') && other !== secret);
@@ -309,10 +309,10 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
 
   await t.test('usage of a window, with a file for a spreadsheet', async () => {
     await go('usage?from=2026-01-01&to=2026-01-31');
-    await page.getByText('Nothing was used').waitFor();
+    await page.getByText('No usage').waitFor();
     assert.equal(await page.locator('.bar-chart .bar').count(), 31);
     await go('usage?from=2026-02-01&to=2026-01-31');
-    await page.getByText('ends before it begins').waitFor();
+    await page.getByText('The end is before the start').waitFor();
   });
 
   await t.test(
@@ -347,7 +347,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     provider.fault = 'away';
     const begin = async () => {
       await page.getByLabel('Organization').fill('acme');
-      await page.getByRole('button', { name: 'Go on' }).click();
+      await page.getByRole('button', { name: 'Continue' }).click();
     };
     await begin();
     await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();

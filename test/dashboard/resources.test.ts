@@ -38,6 +38,8 @@ test('images, snapshots and ports are used from their pages', IN_A_BROWSER, asyn
     assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'broken-2');
     assert.equal(await page.getByLabel('Environment', { exact: true }).inputValue(), 'GREETING=hi');
     assert.equal(await page.getByLabel('Labels', { exact: true }).inputValue(), 'team=web');
+    assert.equal(await page.getByLabel('Network access').inputValue(), 'public');
+    await page.getByText('lets rules open at most: public').waitFor();
     await checkLooks(page, 'the form of another try');
     await page.getByLabel('Image', { exact: true }).fill(BUSYBOX);
     await page.getByLabel('Command', { exact: true }).fill(`sh -c "${SERVE}"`);

@@ -182,7 +182,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
         `display({'application/vnd.svc.table+json': {'columns': [{'name': 'n', 'type': 'int'}], 'rows': [[7]], 'row_count': 1, 'truncated': False}}, raw=True)`,
       ].join('\n'),
     );
-    await page.getByText('It ended.').waitFor();
+    await page.getByText('Finished.').waitFor();
     const widths = `[...document.querySelectorAll('.result img')].map((image) => image.naturalWidth)`;
     assert.deepEqual(await page.evaluate(widths), [1, 9]);
     await page.locator('.result pre').filter({ hasText: HOSTILE }).waitFor();
@@ -193,7 +193,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await run('import time\nprint("begun", flush=True)\ntime.sleep(600)');
     await page.locator('.code-output').getByText('begun').waitFor();
     await page.getByRole('button', { name: 'Interrupt' }).click();
-    await page.getByText('It was interrupted.').waitFor();
+    await page.getByText('Interrupted.').waitFor();
     await run(
       `import socket\ntry: socket.create_connection(('${PRIVATE}', 80), 1)\nexcept OSError as error: print("refused", error)`,
     );
@@ -228,7 +228,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     assert.equal(await page.locator('.chart canvas').count(), 4);
     await checkLooks(page, 'charts');
     await view('Processes');
-    await page.getByText('None was started').waitFor();
+    await page.getByText('No processes yet').waitFor();
     await checkLooks(page, 'processes');
   });
 
@@ -242,13 +242,13 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     assert.match(page.url(), /events\?type=sandbox_created$/);
     await checkLooks(page, 'events');
     await page.getByLabel('To').fill('2020-01-01');
-    await page.getByText('No event fits').waitFor();
+    await page.getByText('No matching events').waitFor();
   });
 
   await t.test('while its host is away it says so; then somebody decides, and it runs again', async () => {
     await view('Summary');
     await server.engine.stop();
-    await page.getByRole('heading', { name: 'What shall become of it?' }).waitFor();
+    await page.getByRole('heading', { name: 'Choose how to recover' }).waitFor();
     await checkLooks(page, 'recovery');
     await page.getByRole('button', { name: 'Start it again' }).click();
     await server.engine.launch();

@@ -34,7 +34,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
       await page.getByLabel('E-mail address').fill('first@example.com');
       await page.getByLabel('Password').fill(PASSWORD);
       assert.equal(page.url(), `${server.url}/sign-up`, 'the secret is not in the address any more');
-      await page.getByRole('button', { name: 'Make the account' }).click();
+      await page.getByRole('button', { name: 'Create the account' }).click();
       await page.waitForURL(`${server.url}/orgs/default`);
       await page.getByRole('link', { name: 'Settings' }).waitFor();
       await page.context().clearCookies();
@@ -42,7 +42,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
       await page.goto(address);
       await page.getByLabel('E-mail address').fill('second@example.com');
       await page.getByLabel('Password').fill(PASSWORD);
-      await page.getByRole('button', { name: 'Make the account' }).click();
+      await page.getByRole('button', { name: 'Create the account' }).click();
       await page.getByText('was used, has expired').waitFor();
       await makeOrganization(server);
     },

@@ -13,13 +13,14 @@ const folder = resolve(process.argv[2] ?? join(tmpdir(), 'svc-pictures'));
 mkdirSync(folder, { recursive: true });
 
 await using ends = new AsyncDisposableStack();
-const dashboard = await startDashboard({ after: (end) => ends.defer(end) });
+const args = ['--preview-domain', 'localhost'];
+const dashboard = await startDashboard({ after: (end) => ends.defer(end) }, { args });
 const { page, server } = dashboard;
 await take(page, 'sign-in', '/sign-in');
 await signIn(dashboard);
 await take(page, 'overview-empty', '/orgs/acme');
 await take(page, 'sandboxes-empty', '/orgs/acme/sandboxes');
-const id = await fill();
+const [id, failed] = await fill();
 await take(page, 'overview', '/orgs/acme');
 await take(page, 'sandboxes', '/orgs/acme/sandboxes');
 await take(page, 'new', '/orgs/acme/sandboxes/new');
@@ -49,11 +50,14 @@ for (const name of [
   'settings',
 ])
   await take(page, name, `/orgs/acme/${name}`);
+await take(page, 'failed', `/orgs/acme/sandboxes/${failed}`);
+await take(page, 'new-like-failed', `/orgs/acme/sandboxes/new?from=${failed}`);
 await take(page, 'account', '/account');
+await take(page, 'start', '/start');
 await take(page, 'not-found', '/orgs/acme/nothing');
 
-/** Gives the id of one that runs. */
-async function fill(): Promise<string> {
+/** Gives the ids of one that runs and of one that failed. */
+async function fill(): Promise<readonly [string, string]> {
   const place = { dataFolder: server.engine.folder };
   const { secret } = await createLocalToken(place, OWNER, { name: 'pictures' });
   const client = new Client({ apiUrl: server.url, apiKey: secret, organization: 'acme' });
@@ -64,11 +68,12 @@ async function fill(): Promise<string> {
   await Sandbox.create({ client, name: 'notebook-7', image: BUSYBOX, labels: { team: 'data' } });
   const stopped = await Sandbox.create({ client, name: 'nightly-build', image: BUSYBOX });
   await stopped.stop();
-  await client.call('sandboxes.create', {
+  const failed = await client.call('sandboxes.create', {
     body: { name: 'from-nowhere', image: { type: 'oci', reference: 'nowhere/none' }, pull_policy: 'never' },
     query: { start: true },
   });
-  return shown.id;
+  await shown.snapshot('clean');
+  return [shown.id, failed.id];
 }
 
 async function take(at: Page, name: string, path: string): Promise<void> {

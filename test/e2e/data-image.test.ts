@@ -181,7 +181,7 @@ describe('results of the image data', { concurrency: false }, () => {
     page.setDefaultTimeout(60_000);
     await page.getByLabel('Code', { exact: true }).fill(CHART);
     await page.getByLabel('Code', { exact: true }).press('Control+Enter');
-    await page.getByText('It ended.').waitFor();
+    await page.getByText('Finished.').waitFor();
     const sizes = `[...document.querySelectorAll('.result img')].map((image) => [image.src.slice(0, 15), image.naturalWidth > 100])`;
     assert.deepEqual(await page.evaluate(sizes), [['data:image/png;', true]]);
   });

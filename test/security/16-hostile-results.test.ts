@@ -94,7 +94,7 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
     const field = page.getByLabel('Code', { exact: true });
     await field.fill(`${FORGE}\n${code}\nprint("over")`);
     await field.press('Control+Enter');
-    await page.getByText('It ended.').waitFor();
+    await page.getByText('Finished.').waitFor();
     await checkUnharmed();
   };
   const count = async (selector: string) =>

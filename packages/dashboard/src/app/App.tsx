@@ -4,7 +4,7 @@ import { ACCOUNT, AccountContext, type Account } from '../api/account.ts';
 import { OrganizationContext } from '../api/organization.ts';
 import { createQueryClient } from '../api/query-client.ts';
 import { Failure } from '../parts/Failure.tsx';
-import { Loading } from '../parts/Loading.tsx';
+import { Loading, LoadingPage } from '../parts/Loading.tsx';
 import { Toasts } from '../parts/Toasts.tsx';
 import { usePath } from '../router/location.ts';
 import { matchPath } from '../router/match-path.ts';
@@ -63,7 +63,7 @@ function SignedIn({ account, path }: { readonly account: Account; readonly path:
     <OrganizationContext value={organization ?? null}>
       <Shell organization={organization ?? first ?? null}>
         {isThere ? (
-          <Suspense key={slug} fallback={<Loading rows={6} />}>
+          <Suspense key={slug} fallback={<LoadingPage />}>
             <route.page params={route.params} />
           </Suspense>
         ) : (

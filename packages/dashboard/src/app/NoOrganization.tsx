@@ -22,8 +22,8 @@ export function NoOrganization() {
       >
         <h1>Your first organization</h1>
         <p className="hint">
-          Sandboxes, volumes and keys belong to one. If somebody has invited you to theirs, open their link
-          instead.
+          Sandboxes, volumes and keys belong to an organization. Were you invited to one? Then open the link
+          of the invite instead.
         </p>
         <TextField
           label="Name"
@@ -36,7 +36,7 @@ export function NoOrganization() {
         />
         <FormFailure />
         <Button type="submit" look="primary" isBusy={create.isPending}>
-          Make it
+          Create
         </Button>
       </Form>
     </main>

@@ -59,8 +59,8 @@ export function Shell({ organization, children }: ShellProps) {
       <main id="content" tabIndex={-1}>
         {session === null ? (
           <p className="banner">
-            <strong>Development mode.</strong> Nobody is asked for a key: whoever can connect may do
-            everything.
+            <strong>Development mode.</strong> There is no sign-in: every client that can connect has full
+            access.
           </p>
         ) : null}
         {children}

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'react';
 import { Button } from './Button.tsx';
+import { copyText } from './copy-text.ts';
+import { showToast } from './toast-list.ts';
 
 const SHOWN_MS = 1500;
 
@@ -10,9 +12,13 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
     const timer = setTimeout(() => setCopied(false), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [isCopied]);
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
+  const copy = async (button: HTMLElement): Promise<void> => {
+    try {
+      await copyText(text, button);
+      setCopied(true);
+    } catch (error) {
+      showToast('It was not copied: select it, and press Ctrl-C', error);
+    }
   };
   return (
     <Button
@@ -20,7 +26,7 @@ export function CopyButton({ text, label }: { readonly text: string; readonly la
       icon={isCopied ? 'check' : 'copy'}
       aria-label={label}
       title={label}
-      onClick={() => void copy()}
+      onClick={({ currentTarget }) => void copy(currentTarget)}
     />
   );
 }

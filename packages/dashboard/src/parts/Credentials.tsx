@@ -24,7 +24,7 @@ export function credentialColumns<Row extends Credential>(
   return [
     { title: 'Name', look: 'main', render: ({ name }) => name },
     { title: 'Ends with', render: ({ prefix }) => <span className="mono">…{prefix}</span> },
-    { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Created', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
     { title: 'Last used', look: 'small', render: ({ last_used_at }) => <Time at={last_used_at ?? null} /> },
     { title: 'Expires', look: 'small', render: ({ expires_at }) => <Time at={expires_at ?? null} /> },
     { title: 'Actions', look: 'end', render: revoke },
@@ -45,7 +45,7 @@ export function RevokeCredential({ credential: { id, name }, action }: RevokePro
       input={{ params: { id } }}
       action={action}
     >
-      <p>Whatever uses it is refused from its next request on. This cannot be undone.</p>
+      <p>Programs that use it are refused from their next request on. This cannot be undone.</p>
     </RemoveButton>
   );
 }
@@ -64,7 +64,7 @@ export function NewCredential({ title, isBusy, error, onMake, onClose }: NewCred
   return (
     <FormDialog
       title={title}
-      action="Make it"
+      action="Create"
       isBusy={isBusy}
       error={error}
       onSubmit={() => onMake({ name: name.trim(), expires_at: expiryOf(days) })}
@@ -73,7 +73,7 @@ export function NewCredential({ title, isBusy, error, onMake, onClose }: NewCred
       <TextField
         label="Name"
         field="name"
-        hint="What uses it: you will know it by this"
+        hint="To recognize the program that uses it"
         placeholder="ci"
         required
         autoFocus

@@ -3,7 +3,7 @@ import type { SvcError } from '@svc/sdk';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
 import { handFocusOn } from './hand-focus-on.ts';
-import { Loading } from './Loading.tsx';
+import { LoadingTable } from './Loading.tsx';
 
 /** Drawn at a time: a folder may have as many entries as whoever fills it likes, and each costs the browser a millisecond. */
 const DRAWN_ROWS = 200;
@@ -34,7 +34,7 @@ interface DataTableProps<Row> {
 
 export function DataTable<Row>({ label, columns, rows, keyOf, error, empty, more }: DataTableProps<Row>) {
   const [drawn, setDrawn] = useState(DRAWN_ROWS);
-  if (rows === undefined) return error ? <Failure error={error} /> : <Loading rows={5} />;
+  if (rows === undefined) return error ? <Failure error={error} /> : <LoadingTable columns={columns} />;
   if (rows.length === 0) return empty;
   const showMore = (): void => {
     if (rows.length <= drawn) more?.loadMore();

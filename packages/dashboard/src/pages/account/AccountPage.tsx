@@ -65,7 +65,7 @@ function Profile() {
     },
   });
   return (
-    <Panel title="You">
+    <Panel title="Profile">
       <Form
         error={save.error}
         onSubmit={() => save.mutate({ body: { display_name: name.trim() === '' ? null : name.trim() } })}
@@ -73,7 +73,7 @@ function Profile() {
         <TextField
           label="Name"
           field="display_name"
-          hint="What others see"
+          hint="As other members see it"
           maxLength={128}
           value={name}
           onChange={setName}
@@ -131,7 +131,7 @@ function Sessions() {
   const end = useAction('sessions.endAll', { onDone: () => location.assign('/') });
   return (
     <Panel
-      title="Where you are signed in"
+      title="Sessions"
       isFlush
       actions={
         <Button

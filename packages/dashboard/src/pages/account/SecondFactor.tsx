@@ -16,7 +16,7 @@ export function SecondFactor() {
   const [open, setOpen] = useState<'on' | 'off' | null>(null);
   const close = (): void => setOpen(null);
   return (
-    <Panel title="Second factor" hint="Signing in takes a code of an authenticator app, too">
+    <Panel title="Second factor" hint="Signing in then also needs a code of an authenticator app">
       {error === null ? null : <Failure error={error} />}
       {data === undefined ? (
         <Loading rows={1} />

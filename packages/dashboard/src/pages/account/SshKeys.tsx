@@ -18,7 +18,7 @@ export function SshKeys() {
   return (
     <Panel
       title="SSH keys"
-      hint="They open the sandboxes of your organizations where the server lets SSH in"
+      hint="For SSH into sandboxes of your organizations, if this server has an SSH gateway"
       isFlush
       actions={
         <Button icon="plus" onClick={() => setMaking(true)}>
@@ -60,7 +60,7 @@ function Remove({ id, name }: SshKey) {
       input={{ params: { id } }}
       action={action}
     >
-      <p>Nobody signs in with it from then on; sessions that it opened end within a minute.</p>
+      <p>The key is refused from then on; its sessions end within a minute.</p>
     </RemoveButton>
   );
 }
@@ -90,7 +90,7 @@ function NewSshKey({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Public key"
         field="public_key"
-        hint="A line of a .pub file; never the other one"
+        hint="The line of the .pub file, never the private key"
         placeholder="ssh-ed25519 AAAA…"
         required
         value={key}

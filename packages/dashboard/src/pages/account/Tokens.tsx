@@ -16,7 +16,7 @@ export function Tokens() {
   return (
     <Panel
       title="Personal access tokens"
-      hint="Programs act as you with one, in each of your organizations"
+      hint="A program with a token acts as you, in each of your organizations"
       isFlush
       actions={
         <Button icon="plus" onClick={() => setMaking(true)}>

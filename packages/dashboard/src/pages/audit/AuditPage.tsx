@@ -6,7 +6,7 @@ export function AuditPage() {
   return (
     <Page
       title="Audit log"
-      hint="Newest first. Each event names the hash of the one before: none can be taken out unseen."
+      hint="Newest first. Each event has the hash of the one before, so that a removed event is noticed."
     >
       <EventList />
     </Page>

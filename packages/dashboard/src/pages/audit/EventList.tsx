@@ -58,8 +58,8 @@ export function EventList({ sandboxId }: { readonly sandboxId?: string }) {
           error={pages.error}
           more={pages}
           empty={
-            <EmptyState icon="list" title="No event fits">
-              <p>Types are written like sandbox_created; days are those of where you are.</p>
+            <EmptyState icon="list" title="No matching events">
+              <p>Types are written like sandbox_created; days are in your time zone.</p>
             </EmptyState>
           }
         />

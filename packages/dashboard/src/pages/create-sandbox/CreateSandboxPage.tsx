@@ -5,7 +5,7 @@ import { Button } from '../../parts/Button.tsx';
 import { CodeBlock } from '../../parts/CodeBlock.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { Form, FormFailure } from '../../parts/Form.tsx';
-import { Loading } from '../../parts/Loading.tsx';
+import { LoadingPanel } from '../../parts/Loading.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { showToast } from '../../parts/toast-list.ts';
@@ -39,7 +39,7 @@ function CreateLike({ id }: { readonly id: string }) {
   const { data: volumes, error: volumesError } = useCall('sandboxes.volumes', input);
   const error = sandboxError ?? volumesError;
   if (error !== null) return <Failure error={error} />;
-  if (sandbox === undefined || volumes === undefined) return <Loading rows={8} />;
+  if (sandbox === undefined || volumes === undefined) return <LoadingPanel rows={8} />;
   const spec = sandbox.requested ?? sandbox.spec;
   if (spec === undefined) return <CreateForm start={EMPTY_FORM} omitted={[]} />;
   const { form, omitted } = fromSandbox({ ...sandbox, spec }, volumes);
@@ -85,7 +85,7 @@ function CreateForm({ start, origin, omitted }: CreateFormProps) {
         </div>
       </div>
       <div className="create-same">
-        <Panel title="The same from elsewhere">
+        <Panel title="As a command and a request">
           <CodeBlock label="Command line" text={toCommand(form)} />
           <CodeBlock
             label={`POST /v1/orgs/${slug}/sandboxes?start=true`}

@@ -115,7 +115,7 @@ function SizeFields({ form, set }: FieldsProps) {
   );
 }
 
-/** Suggests the images that are on the host already. */
+/** Suggests the images that are on the host already: they start without a connection to a registry. */
 function ImageField({ form, set, hasFocus }: FieldsProps & { readonly hasFocus: boolean }) {
   const { data } = useCall('images.list', {});
   const list = useId();
@@ -127,7 +127,7 @@ function ImageField({ form, set, hasFocus }: FieldsProps & { readonly hasFocus: 
         required
         autoFocus={hasFocus}
         list={list}
-        placeholder="python:3.13"
+        placeholder={data?.[0]?.references[0] ?? 'python:3.13'}
         hint="From a registry, or one that is on this server"
         value={form.image}
         onChange={(image) => set({ image })}

@@ -62,6 +62,12 @@ test('rules of the form are recognized, and others become the least access', () 
   const named = withPolicy({ ...deny, rules: RULES ?? [] });
   assert.deepEqual([named.form.reach, named.form.domains], ['named', 'example.com']);
   assert.equal(withPolicy({ ...deny, rules: [] }).form.reach, 'none');
+  const [toNames] = RULES ?? [];
+  assert.ok(toNames);
+  const toPublic = { direction: 'egress', action: 'allow', destination: { group: 'public' } } as const;
+  const standard = { default_egress: 'deny', default_ingress: 'allow', rules: [toNames, toPublic] } as const;
+  assert.equal(withPolicy(standard).form.reach, 'public');
+  assert.equal(withPolicy({ ...standard, rules: [toPublic, toNames] }).form.reach, 'none');
   const allow = { default_egress: 'allow', default_ingress: 'allow' } as const;
   assert.equal(withPolicy({ ...allow, rules: [] }).form.reach, 'all');
   const other = withPolicy({

@@ -1,12 +1,15 @@
 import type { RestCallOutput } from '@svc/sdk';
+import {
+  isForAllPorts,
+  isNamesRule,
+  isPublicPolicy,
+  type Rule,
+  type ShownPolicy,
+} from '../sandboxes/is-public-policy.ts';
 import { linesOf, wordsOf, type SandboxForm } from './sandbox-form.ts';
 
 type Volume = RestCallOutput<'sandboxes.volumes'>[number];
 type Spec = NonNullable<RestCallOutput<'sandboxes.get'>['requested']>;
-type Policy = NonNullable<Spec['network']['policy']>;
-type AnyRule = Policy['rules'][number];
-type Rule = Pick<AnyRule, 'direction' | 'action' | 'destination'> &
-  Partial<Pick<AnyRule, 'protocols' | 'ports'>>;
 
 /** As much of a sandbox as the form can show, and what tells that there is more. */
 export interface AskedSandbox {
@@ -19,7 +22,7 @@ export interface AskedSandbox {
     readonly network: Pick<Spec['network'], 'enabled'> & {
       readonly ports: readonly unknown[];
       readonly secrets: readonly Pick<Spec['network']['secrets'][number], 'env_var' | 'allowed_hosts'>[];
-      readonly policy: (Omit<Policy, 'rules'> & { readonly rules: readonly Rule[] }) | null;
+      readonly policy: ShownPolicy | null;
     };
   };
 }
@@ -82,21 +85,20 @@ export function fromSandbox({ name, isolation, spec }: AskedSandbox, volumes: re
 function reachOf(
   policy: AskedSandbox['spec']['network']['policy'],
 ): Pick<SandboxForm, 'reach' | 'domains'> | undefined {
-  if (policy === null) return { reach: 'public', domains: '' };
+  if (policy === null || isPublicPolicy(policy)) return { reach: 'public', domains: '' };
   const defaults = `${policy.default_egress} ${policy.default_ingress}`;
   const [names, ...rules] = policy.rules;
   if (names === undefined && defaults === 'allow allow') return { reach: 'all', domains: '' };
   if (names === undefined && defaults === 'deny deny') return { reach: 'none', domains: '' };
   const domains = rules.map(domainOf);
-  const isNames =
-    names?.action === 'allow' && JSON.stringify(names.destination) === JSON.stringify({ group: 'host' });
-  if (defaults !== 'deny deny' || !isNames || domains.includes(undefined)) return undefined;
+  if (defaults !== 'deny deny' || !isNamesRule(names) || domains.includes(undefined)) return undefined;
   return { reach: 'named', domains: domains.join('\n') };
 }
 
 /** Undefined also for a rule about some ports: in the form it would be about all of them. */
-function domainOf({ direction, action, destination, protocols = [], ports = [] }: Rule): string | undefined {
-  if (protocols.length > 0 || ports.length > 0) return undefined;
+function domainOf(rule: Rule): string | undefined {
+  const { direction, action, destination } = rule;
+  if (!isForAllPorts(rule)) return undefined;
   if (direction !== 'egress' || action !== 'allow' || typeof destination !== 'object') return undefined;
   return 'domain' in destination ? destination.domain : undefined;
 }

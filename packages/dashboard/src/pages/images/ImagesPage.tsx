@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<Image>[] = [
     ),
   },
   { title: 'Size', look: 'end', render: ({ size_bytes }) => formatBytes(size_bytes) },
-  { title: 'Pulled', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Added', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
   {
     title: 'Last used',
     look: 'small',

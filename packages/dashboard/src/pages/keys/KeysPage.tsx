@@ -24,7 +24,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
-      hint="Programs act for the organization with one. Members see their own, admins all of them."
+      hint="A program with a key acts for the organization. Members see their own keys, admins all keys."
       actions={make}
     >
       <Panel isFlush>

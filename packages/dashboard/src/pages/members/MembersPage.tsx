@@ -26,7 +26,7 @@ export function MembersPage() {
   return (
     <Page
       title="Members"
-      hint="Members use sandboxes; admins bring people in and see the audit log; owners decide about the organization."
+      hint="Members use sandboxes; admins also invite people and see the audit log; owners also change the organization."
       actions={
         mayInvite ? (
           <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
@@ -44,8 +44,8 @@ export function MembersPage() {
           error={pages.error}
           more={pages}
           empty={
-            <EmptyState icon="users" title="Nobody is here">
-              <p>The operator lets somebody in with `svc user link`.</p>
+            <EmptyState icon="users" title="No members">
+              <p>The operator adds a person with `svc user link`.</p>
             </EmptyState>
           }
         />

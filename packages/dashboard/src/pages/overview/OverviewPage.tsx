@@ -23,7 +23,7 @@ export function OverviewPage() {
   return (
     <Page
       title={name}
-      hint="What runs, what it costs, and how much room is left"
+      hint="Sandboxes, usage and limits"
       actions={
         <Link className="button primary" href={create}>
           <Icon name="plus" />
@@ -44,14 +44,14 @@ function LatestSandboxes({ slug, create }: { readonly slug: string; readonly cre
   const { data, error } = useCall('sandboxes.list', { query: { limit: LATEST } }, { everyMs: LIVE_MS });
   const all = `/orgs/${slug}/sandboxes`;
   return (
-    <Panel title="Latest sandboxes" isFlush actions={<Link href={all}>All of them</Link>}>
+    <Panel title="Latest sandboxes" isFlush actions={<Link href={all}>All sandboxes</Link>}>
       {error === null ? null : <Failure error={error} />}
       {data === undefined && error === null ? <Loading rows={4} /> : null}
       {data?.data.length === 0 ? (
-        <EmptyState icon="box" title="Nothing runs here yet">
+        <EmptyState icon="box" title="No sandboxes yet">
           <p>A sandbox is a small machine for code that you do not trust. It starts in a moment.</p>
           <Link className="button primary" href={create}>
-            Make the first one
+            Create the first sandbox
           </Link>
         </EmptyState>
       ) : (

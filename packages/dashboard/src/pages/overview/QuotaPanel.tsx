@@ -10,14 +10,14 @@ const LIVE_MS = 5000;
 export function QuotaPanel() {
   const { data, error } = useCall('quotas.get', {}, { everyMs: LIVE_MS });
   return (
-    <Panel title="Room">
+    <Panel title="Limits">
       {error === null ? null : <Failure error={error} />}
       {data === undefined ? (
         <Loading rows={4} />
       ) : (
         <>
           {data.is_suspended ? (
-            <p className="banner">The organization is suspended: nothing can be made or started.</p>
+            <p className="banner">The organization is suspended: nothing can be created or started.</p>
           ) : null}
           <Meter
             label="Sandboxes"
@@ -26,13 +26,13 @@ export function QuotaPanel() {
             format={formatNumber}
           />
           <Meter
-            label="Persistent ones running"
+            label="Persistent sandboxes running"
             used={data.concurrent_persistent_running}
             limit={data.max_concurrent_persistent_running}
             format={formatNumber}
           />
           <Meter
-            label="Ephemeral ones running"
+            label="Ephemeral sandboxes running"
             used={data.concurrent_ephemeral_running}
             limit={data.max_concurrent_ephemeral_running}
             format={formatNumber}

@@ -1,4 +1,5 @@
 import { useCall } from '../../api/use-call.ts';
+import { useIsPriced } from '../../api/use-is-priced.ts';
 import { Failure } from '../../parts/Failure.tsx';
 import { formatCents, formatNumber } from '../../parts/format-amount.ts';
 import { Loading } from '../../parts/Loading.tsx';
@@ -7,24 +8,30 @@ import { Panel } from '../../parts/Panel.tsx';
 const LIVE_MS = 30_000;
 const SHOWN_LINES = 5;
 
-/** What the month has cost so far. */
+/** What was used this month, and what it costs where the plan has prices. */
 export function SpendPanel() {
   const { data, error } = useCall('billing.getUsage', {}, { everyMs: LIVE_MS });
+  const isPriced = useIsPriced();
   return (
-    <Panel title="This month" hint="An estimate, in UTC">
+    <Panel title="This month" hint={isPriced === true ? 'An estimate, in UTC' : 'Usage, in UTC'}>
       {error === null ? null : <Failure error={error} />}
-      {data === undefined ? (
-        <Loading rows={4} />
+      {data === undefined || isPriced === undefined ? (
+        <Loading rows={6} />
       ) : (
         <>
-          <p className="figure-number">{formatCents(data.total_cents)}</p>
-          <p className="hint">{formatCents(data.projected_spend_cents)} if the month goes on like this</p>
+          {isPriced ? (
+            <>
+              <p className="figure-number">{formatCents(data.total_cents)}</p>
+              <p className="hint">{formatCents(data.projected_spend_cents)} projected for the month</p>
+            </>
+          ) : null}
           <ul className="spend-lines">
             {data.line_items.slice(0, SHOWN_LINES).map(({ name, quantity, unit, amount_cents }) => (
               <li key={name}>
                 <span>{name}</span>
                 <span className="amount">
-                  {formatNumber(quantity)} {unit} <span className="hint">{formatCents(amount_cents)}</span>
+                  {formatNumber(quantity)} {unit}{' '}
+                  {isPriced ? <span className="hint">{formatCents(amount_cents)}</span> : null}
                 </span>
               </li>
             ))}

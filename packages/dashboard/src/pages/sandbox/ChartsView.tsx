@@ -5,7 +5,7 @@ import { EmptyState } from '../../parts/EmptyState.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { SelectField } from '../../parts/Field.tsx';
 import { formatBytes, formatNumber } from '../../parts/format-amount.ts';
-import { Loading } from '../../parts/Loading.tsx';
+import { LoadingPanel } from '../../parts/Loading.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { Chart } from './Chart.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
@@ -73,11 +73,11 @@ export function ChartsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
     { params: { sandbox_id: sandbox.id }, query },
     { everyMs: LIVE_MS, keepsPrevious: true },
   );
-  if (data === undefined) return error === null ? <Loading rows={6} /> : <Failure error={error} />;
+  if (data === undefined) return error === null ? <LoadingPanel rows={8} /> : <Failure error={error} />;
   if (data.sampling.disabled)
     return (
-      <EmptyState icon="chart" title="Nothing is measured">
-        <p>It was made with runtime.disable_metrics_sample.</p>
+      <EmptyState icon="chart" title="No measurements">
+        <p>The sandbox was created with runtime.disable_metrics_sample.</p>
       </EmptyState>
     );
   return (

@@ -26,7 +26,7 @@ export function CodeView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   };
   return (
     <>
-      <Panel title="Run code" hint="What one run defines the next one knows, also that of others">
+      <Panel title="Run code" hint="Variables and functions stay for later runs, by any user of this sandbox">
         <div className="stack">
           <SelectField
             label="Language"
@@ -66,7 +66,7 @@ function Outcome({ run }: { readonly run: CodeRun }) {
   if (run.error !== null) return <Failure error={run.error} />;
   if (run.shown.length === 0 && run.end === null) return null;
   return (
-    <Panel title="Output" hint={run.end ?? 'It runs…'}>
+    <Panel title="Output" hint={run.end ?? 'Running…'}>
       <CodeOutput shown={run.shown} />
     </Panel>
   );

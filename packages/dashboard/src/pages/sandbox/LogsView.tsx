@@ -36,14 +36,14 @@ export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   return (
     <Panel
       title="Log"
-      hint="The newest at the end; what comes is added"
+      hint="Newest at the end, updated live"
       isFlush
-      actions={<CheckField label="What svc says" checked={hasSystem} onChange={setSystem} />}
+      actions={<CheckField label="Messages of svc" checked={hasSystem} onChange={setSystem} />}
     >
       {error === null ? null : <Failure error={error} />}
       {entries.length === 0 ? (
-        <EmptyState icon="list" title="Nothing was printed yet">
-          <p>What its main command prints shows up here by itself.</p>
+        <EmptyState icon="list" title="No output yet">
+          <p>Output of the main command appears here.</p>
         </EmptyState>
       ) : (
         <ol className="log" ref={list} onScroll={noteScroll} tabIndex={0} aria-label="Log">

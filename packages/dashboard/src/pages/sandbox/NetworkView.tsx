@@ -29,7 +29,7 @@ export function NetworkView({ sandbox }: { readonly sandbox: SandboxRecord }) {
     <>
       <Panel
         title="Network decisions"
-        hint="All that was denied, within reason, and samples of what was allowed; the newest first, as it happens"
+        hint="Denied connections and samples of allowed ones, newest first, updated live"
         isFlush
         actions={<CheckField label="Only denied" checked={onlyDenied} onChange={setOnlyDenied} />}
       >
@@ -40,8 +40,8 @@ export function NetworkView({ sandbox }: { readonly sandbox: SandboxRecord }) {
           rows={rows}
           keyOf={keyOfDecision}
           empty={
-            <EmptyState icon="shield" title={onlyDenied ? 'Nothing was denied' : 'Nothing was decided yet'}>
-              <p>When it looks up a name or connects somewhere, you see here what became of it.</p>
+            <EmptyState icon="shield" title={onlyDenied ? 'Nothing was denied' : 'No decisions yet'}>
+              <p>Name lookups and connections of the sandbox appear here, allowed or denied.</p>
             </EmptyState>
           }
         />
@@ -61,7 +61,7 @@ const COLUMNS: readonly Column<NetworkDecision>[] = [
     ),
   },
   {
-    title: 'Whom',
+    title: 'Destination',
     look: 'main',
     render: ({ host, address, port, kind }) => (
       <>
@@ -73,9 +73,9 @@ const COLUMNS: readonly Column<NetworkDecision>[] = [
       </>
     ),
   },
-  { title: 'Why', render: (decision) => <Reason {...decision} /> },
-  { title: 'Times', look: 'end', render: ({ count }) => formatNumber(count) },
-  { title: 'Last', look: 'small', render: ({ ts }) => <Time at={ts} /> },
+  { title: 'Reason', render: (decision) => <Reason {...decision} /> },
+  { title: 'Count', look: 'end', render: ({ count }) => formatNumber(count) },
+  { title: 'Last seen', look: 'small', render: ({ ts }) => <Time at={ts} /> },
 ];
 
 function Reason({ reason, secret }: NetworkDecision) {

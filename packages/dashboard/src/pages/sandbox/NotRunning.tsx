@@ -9,7 +9,7 @@ interface NotRunningProps {
 /** In place of what only a running sandbox has. */
 export function NotRunning({ icon, what }: NotRunningProps) {
   return (
-    <EmptyState icon={icon} title="It does not run">
+    <EmptyState icon={icon} title="Not running">
       <p>{what} Start it with the button above.</p>
     </EmptyState>
   );

@@ -16,7 +16,11 @@ const LIVE_MS = 2000;
 export function ProcessesView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const pages = usePages('processes.list', { params: { sandbox_id: sandbox.id } }, { everyMs: LIVE_MS });
   return (
-    <Panel title="Detached processes" hint="They run on when whoever started them goes away" isFlush>
+    <Panel
+      title="Detached processes"
+      hint="They keep running when the client that started them disconnects"
+      isFlush
+    >
       <DataTable
         label="Processes"
         columns={COLUMNS}
@@ -25,9 +29,9 @@ export function ProcessesView({ sandbox }: { readonly sandbox: SandboxRecord }) 
         error={pages.error}
         more={pages}
         empty={
-          <EmptyState icon="gear" title="None was started">
+          <EmptyState icon="gear" title="No processes yet">
             <p>
-              <code>svc process start {sandbox.name} -- COMMAND</code> leaves one behind that you find here.
+              <code>svc process start {sandbox.name} -- COMMAND</code> starts one, and it appears here.
             </p>
           </EmptyState>
         }

@@ -6,8 +6,8 @@ import { Time } from '../../parts/Time.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 
 const CHOICES = [
-  ['wait', 'Wait for its host', 'It goes on as it was, when its host is back in time.'],
-  ['restart', 'Start it again', 'With its disk as it is; what ran in it is lost.'],
+  ['wait', 'Wait for the host', 'The sandbox continues as it was if the host comes back in time.'],
+  ['restart', 'Start it again', 'With its disk as it is; running processes are lost.'],
   ['stop', 'Stop it', 'Its disk is kept.'],
 ] as const;
 
@@ -19,11 +19,11 @@ export function RecoveryPanel({ sandbox }: { readonly sandbox: SandboxRecord }) 
   const isDue = status === 'recovery_decision_required';
   return (
     <Panel
-      title={isDue ? 'What shall become of it?' : 'It is out of reach'}
+      title={isDue ? 'Choose how to recover' : 'The host is out of reach'}
       hint={
         <>
           Since <Time at={sandbox.temporarily_unavailable_since} />.{' '}
-          {isDue ? 'It did not come back by itself.' : 'It may come back by itself.'}
+          {isDue ? 'The host did not come back by itself.' : 'The host may come back by itself.'}
         </>
       }
     >

@@ -2,7 +2,7 @@ import { lazy, Suspense, type ComponentType } from 'react';
 import { canAct, useOrganization } from '../../api/organization.ts';
 import { useCall } from '../../api/use-call.ts';
 import { Failure } from '../../parts/Failure.tsx';
-import { Loading } from '../../parts/Loading.tsx';
+import { LoadingPage, LoadingPanel } from '../../parts/Loading.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { StatusMark } from '../../parts/StatusMark.tsx';
 import { Tabs } from '../../parts/Tabs.tsx';
@@ -51,7 +51,13 @@ export function SandboxPage({ params }: { readonly params: PathParams }) {
     { everyMs: LIVE_MS },
   );
   if (sandbox === undefined)
-    return <Page title="Sandbox">{error === null ? <Loading rows={6} /> : <Failure error={error} />}</Page>;
+    return error === null ? (
+      <LoadingPage />
+    ) : (
+      <Page title="Sandbox">
+        <Failure error={error} />
+      </Page>
+    );
   const base = `/orgs/${slug}/sandboxes/${id}`;
   const view = VIEWS.find(([name]) => name === (params['view'] ?? ''))?.[0] ?? '';
   const Shown = SHOWN[view];
@@ -73,7 +79,7 @@ export function SandboxPage({ params }: { readonly params: PathParams }) {
         tabs={tabs.map(([name, title]) => ({ href: addressOf(name), name: title }))}
         current={addressOf(view)}
       />
-      <Suspense fallback={<Loading rows={6} />}>
+      <Suspense fallback={<LoadingPanel />}>
         <Shown key={`${view} ${sandbox.started_at}`} sandbox={sandbox} />
       </Suspense>
     </Page>

@@ -4,6 +4,7 @@ import { formatMib } from '../../parts/format-amount.ts';
 import { formatSpan } from '../../parts/format-time.ts';
 import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
+import { isPublicPolicy } from '../sandboxes/is-public-policy.ts';
 import { Labels } from '../sandboxes/Labels.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 
@@ -58,14 +59,14 @@ function Configuration({ title, hint, spec }: ConfigurationProps) {
     ['Working folder', <code key="dir">{runtime.workdir ?? '/'}</code>],
     ['Idle timeout', span(lifecycle.idle_timeout_secs)],
     ['Longest run', span(lifecycle.max_duration_secs)],
-    ['Network', network.enabled ? (network.policy === null ? 'public addresses' : 'by rules') : 'none'],
+    ['Network', describeNetwork(network)],
     ['Secrets', network.secrets.map(({ env_var }) => env_var).join(', ') || '–'],
     ['Mounts', spec.mounts.map(({ guest, type }) => `${guest} (${type})`).join(', ') || '–'],
     [
       'Published ports',
       network.ports.map(({ host_port, guest_port }) => `${host_port}→${guest_port}`).join(', ') || '–',
     ],
-    ['Labels', <Labels key="labels" labels={spec.labels} />],
+    ['Labels', Object.keys(spec.labels).length === 0 ? '–' : <Labels key="labels" labels={spec.labels} />],
   ];
   return (
     <Panel title={title} hint={hint}>
@@ -80,6 +81,11 @@ function Configuration({ title, hint, spec }: ConfigurationProps) {
       )}
     </Panel>
   );
+}
+
+function describeNetwork({ enabled, policy }: ConfigurationProps['spec']['network']): string {
+  if (!enabled) return 'none';
+  return policy === null || isPublicPolicy(policy) ? 'public addresses' : 'by rules';
 }
 
 function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNode])[] }) {

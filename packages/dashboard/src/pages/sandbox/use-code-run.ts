@@ -32,10 +32,10 @@ export interface CodeRun {
 const MAX_TEXT = 200_000;
 const MAX_SHOWN = 1000;
 const ENDS = {
-  success: 'It ended.',
-  error: 'It ended with an exception.',
-  timeout: 'It took too long and was interrupted.',
-  interrupted: 'It was interrupted.',
+  success: 'Finished.',
+  error: 'Ended with an exception.',
+  timeout: 'Timed out and was interrupted.',
+  interrupted: 'Interrupted.',
 } as const;
 
 /** One run at a time; it is interrupted when the page that shows it goes away. */

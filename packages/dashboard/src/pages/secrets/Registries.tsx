@@ -21,7 +21,7 @@ export function Registries() {
   return (
     <Panel
       title="Registries"
-      hint="What private images are pulled with"
+      hint="Passwords to pull private images with"
       isFlush
       actions={
         mayChange ? (

@@ -30,7 +30,7 @@ export function SecretsPage() {
   return (
     <Page
       title="Secrets"
-      hint="A sandbox holds a placeholder; the value is put in on the way to the hosts named here."
+      hint="A sandbox has a placeholder; requests to the hosts named here get the value on their way out."
       actions={make}
     >
       <Panel isFlush>
@@ -57,7 +57,7 @@ export function SecretsPage() {
 const COLUMNS: readonly Column<Secret>[] = [
   { title: 'Name', look: 'main', render: ({ name }) => <span className="mono">{name}</span> },
   {
-    title: 'Goes to',
+    title: 'Hosts',
     render: ({ allowed_hosts }) => <span className="mono">{allowed_hosts.map(spellHost).join(', ')}</span>,
   },
   { title: 'Changed', look: 'small', render: ({ updated_at }) => <Time at={updated_at} /> },
@@ -102,7 +102,7 @@ function NewSecret({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Name"
         field="name"
-        hint="One that exists gets the new value, in running sandboxes too"
+        hint="An existing secret gets the new value, in running sandboxes too"
         required
         autoFocus
         value={name}
@@ -121,7 +121,7 @@ function NewSecret({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Hosts"
         field="allowed_hosts"
-        hint="Who may be sent the value, with commas: api.example.com, *.example.org"
+        hint="Hosts that get the value, separated by commas: api.example.com, *.example.org"
         required
         value={hosts}
         onChange={setHosts}

@@ -28,7 +28,7 @@ export function ProviderPanel() {
           <dl className="facts">
             <Fact name="Issuer" value={data.issuer_url} />
             <Fact name="Client" value={data.client_id} />
-            <Fact name="Who joins by domain" value={data.allowed_domains.join(', ') || 'nobody'} />
+            <Fact name="Domains whose users join" value={data.allowed_domains.join(', ') || 'none'} />
           </dl>
           <RemoveButton
             label="Remove the identity provider"
@@ -101,7 +101,7 @@ function ProviderForm({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Domains"
         field="allowed_domains"
-        hint="Who has a confirmed address there joins as a member; others need an invite"
+        hint="Users with a confirmed address there join as members; others need an invite"
         placeholder="example.com"
         value={domains}
         onChange={setDomains}

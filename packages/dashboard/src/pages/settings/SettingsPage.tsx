@@ -60,9 +60,9 @@ function General() {
           />
         </div>
         <CheckField
-          label="Only people with a second factor come in"
+          label="Require a second factor of every member"
           field="mfa_required"
-          hint="Turn on your own first"
+          hint="Turn on your own second factor first"
           checked={isStrict}
           onChange={setStrict}
         />

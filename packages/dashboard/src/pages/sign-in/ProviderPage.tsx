@@ -49,7 +49,7 @@ function Begin() {
       />
       <FormFailure />
       <Button type="submit" look="primary" isBusy={begin.isPending}>
-        Go on
+        Continue
       </Button>
     </Door>
   );

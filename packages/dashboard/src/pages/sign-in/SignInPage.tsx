@@ -66,7 +66,7 @@ function OtherWays() {
     <>
       <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>
       <br />
-      Invited, or new here? <Link href="/sign-up">Make an account</Link>
+      Invited, or new here? <Link href="/sign-up">Create an account</Link>
       <br />
       Locked out? The operator has <code>svc user link</code>
     </>

@@ -12,8 +12,8 @@ import { useSignedIn } from './use-signed-in.ts';
 /** What the form says, by what the address has. */
 const WAYS = {
   open: {
-    title: 'Make an account',
-    hint: 'With an invite, open its link: it is for the address that it was made for.',
+    title: 'Create an account',
+    hint: 'With an invite, open its link: it works for the address that was invited.',
   },
   owner: {
     title: 'Welcome to svc',
@@ -78,7 +78,7 @@ export function SignUpForm({ title, hint, foot, fixedEmail, token, onDone }: Sig
       <NewPasswordField value={password} onChange={setPassword} />
       <FormFailure />
       <Button type="submit" look="primary" isBusy={signUp.isPending}>
-        Make the account
+        Create the account
       </Button>
     </Door>
   );

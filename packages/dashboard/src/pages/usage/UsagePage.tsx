@@ -1,5 +1,6 @@
 import { useMemo } from 'react';
 import { useCall } from '../../api/use-call.ts';
+import { useIsPriced } from '../../api/use-is-priced.ts';
 import { BarChart } from '../../parts/BarChart.tsx';
 import { Button } from '../../parts/Button.tsx';
 import { DataTable, type Column } from '../../parts/DataTable.tsx';
@@ -24,14 +25,14 @@ export function UsagePage() {
   const from = readDay(search.get('from')) ?? `${month}01`;
   const to = readDay(search.get('to')) ?? new Date().toISOString().slice(0, 10);
   return (
-    <Page title="Usage" hint="Days are those of UTC, as the bill counts them">
+    <Page title="Usage" hint="Days are in UTC">
       <search className="filters">
         <TextField label="From" type="date" value={from} onChange={(value) => setSearch('from', value)} />
         <TextField label="To" type="date" value={to} onChange={(value) => setSearch('to', value)} />
       </search>
       <MonthPanel />
       {from > to ? (
-        <p className="hint">The window ends before it begins.</p>
+        <p className="hint">The end is before the start.</p>
       ) : (
         <WindowPanels from={from} to={to} />
       )}
@@ -41,26 +42,32 @@ export function UsagePage() {
 
 function MonthPanel() {
   const { data, error } = useCall('billing.getUsage', {});
+  const isPriced = useIsPriced();
   return (
-    <Panel title="This month" hint="An estimate, whatever window is chosen">
+    <Panel title="This month" hint={isPriced === true ? 'An estimate' : undefined}>
       {error === null ? null : <Failure error={error} />}
-      {data === undefined ? (
-        <Loading rows={2} />
+      {data === undefined || isPriced === undefined ? (
+        <Loading rows={4} />
       ) : (
         <dl className="facts">
-          <div>
-            <dt>So far</dt>
-            <dd className="figure-number">{formatCents(data.total_cents)}</dd>
-          </div>
-          <div>
-            <dt>If it goes on like this</dt>
-            <dd className="figure-number">{formatCents(data.projected_spend_cents)}</dd>
-          </div>
+          {isPriced ? (
+            <>
+              <div>
+                <dt>So far</dt>
+                <dd className="figure-number">{formatCents(data.total_cents)}</dd>
+              </div>
+              <div>
+                <dt>Projected for the month</dt>
+                <dd className="figure-number">{formatCents(data.projected_spend_cents)}</dd>
+              </div>
+            </>
+          ) : null}
           {data.line_items.map(({ name, quantity, unit, amount_cents }) => (
             <div key={name}>
               <dt>{name}</dt>
               <dd>
-                {formatNumber(quantity)} {unit} · {formatCents(amount_cents)}
+                {formatNumber(quantity)} {unit}
+                {isPriced ? ` · ${formatCents(amount_cents)}` : ''}
               </dd>
             </div>
           ))}
@@ -112,8 +119,8 @@ function WindowPanels({ from, to }: { readonly from: string; readonly to: string
           keyOf={({ kind, id }) => `${kind} ${id}`}
           error={error}
           empty={
-            <EmptyState icon="chart" title="Nothing was used">
-              <p>No sandbox ran and no volume held anything in this window.</p>
+            <EmptyState icon="chart" title="No usage">
+              <p>No sandbox ran and no volume had content in these days.</p>
             </EmptyState>
           }
         />

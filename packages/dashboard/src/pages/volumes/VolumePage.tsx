@@ -60,7 +60,7 @@ export function VolumePage({ params: { id = '' } }: { readonly params: PathParam
           keyOf={({ path }) => path}
           error={volume.error ?? files.error}
           empty={
-            <EmptyState icon="folder" title="Nothing is in it">
+            <EmptyState icon="folder" title="This folder is empty">
               <p>Upload files here, or mount the volume into a sandbox and write there.</p>
             </EmptyState>
           }
@@ -186,7 +186,7 @@ function NewFolder({
   return (
     <FormDialog
       title="New folder"
-      action="Make it"
+      action="Create"
       isBusy={make.isPending}
       error={make.error}
       onSubmit={() => make.mutate({ params: { id }, body: { path } })}

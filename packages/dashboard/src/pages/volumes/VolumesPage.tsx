@@ -52,16 +52,16 @@ export function VolumesPage() {
 const COLUMNS: readonly Column<Volume>[] = [
   { title: 'Name', look: 'main', render: (volume) => <NameOf volume={volume} /> },
   {
-    title: 'Holds',
+    title: 'Used',
     look: 'end',
     render: ({ used_bytes }) => (used_bytes === null ? '–' : formatBytes(used_bytes)),
   },
   {
-    title: 'May hold',
+    title: 'Capacity',
     look: 'end',
-    render: ({ capacity_bytes }) => (capacity_bytes === null ? 'no cap' : formatBytes(capacity_bytes)),
+    render: ({ capacity_bytes }) => (capacity_bytes === null ? 'no limit' : formatBytes(capacity_bytes)),
   },
-  { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Created', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
   { title: 'Actions', look: 'end', render: (volume) => <Remove volume={volume} /> },
 ];
 
@@ -101,7 +101,7 @@ function NewVolume({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog
       title="New volume"
-      action="Make it"
+      action="Create"
       isBusy={make.isPending}
       error={make.error}
       onSubmit={submit}
@@ -117,9 +117,9 @@ function NewVolume({ onClose }: { readonly onClose: () => void }) {
         onChange={setName}
       />
       <TextField
-        label="Cap in GiB"
+        label="Capacity in GiB"
         field="capacity_gib"
-        hint="Empty: none of its own"
+        hint="Empty: no limit of its own"
         type="number"
         min={1}
         value={gib}

@@ -28,7 +28,7 @@ export function Deliveries({ webhookId }: { readonly webhookId: string }) {
         error={pages.error}
         more={pages}
         empty={
-          <EmptyState icon="signal" title="Nothing was sent yet">
+          <EmptyState icon="signal" title="No deliveries yet">
             <p>Send a test, or wait for one of its events to happen.</p>
           </EmptyState>
         }

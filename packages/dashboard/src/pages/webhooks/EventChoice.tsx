@@ -22,7 +22,7 @@ export function EventChoice({ chosen, onChange }: EventChoiceProps) {
     <fieldset className="event-choice">
       <legend>Events</legend>
       <CheckField
-        label="Everything that happens"
+        label="All events"
         field="event_types"
         checked={isAll}
         onChange={(isChecked) => onChange(isChecked ? ['*'] : [])}

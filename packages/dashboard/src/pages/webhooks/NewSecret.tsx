@@ -22,11 +22,12 @@ export function NewSecret({ secret, onClose }: NewSecretProps) {
   return (
     <Dialog title="The secret was lost" onClose={onClose}>
       <p className="panel-body">
-        It was made, but its secret got lost on the way here. Make a new one on the page of the webhook.
+        The webhook was created, but its secret was lost on the way here. Create a new secret on the page of
+        the webhook.
       </p>
       <footer className="dialog-foot">
         <Button look="primary" onClick={onClose}>
-          Go on
+          Close
         </Button>
       </footer>
     </Dialog>

@@ -21,7 +21,7 @@ export function NewWebhook({ onClose }: { readonly onClose: () => void }) {
   return (
     <Fields
       title="New webhook"
-      action="Make it"
+      action="Create"
       sending={make}
       onSend={(body) => make.mutate({ body })}
       onClose={onClose}
@@ -73,7 +73,7 @@ function Fields({ title, action, known, sending, onSend, onClose }: FieldsProps)
       <TextField
         label="Address"
         field="url"
-        hint="Events are posted there, signed; https, and reachable from the server"
+        hint="https, and reachable from the server"
         inputMode="url"
         placeholder="https://example.com/hooks"
         required
@@ -84,7 +84,7 @@ function Fields({ title, action, known, sending, onSend, onClose }: FieldsProps)
       <TextField
         label="Description"
         field="description"
-        hint="For people; may stay empty"
+        hint="Optional"
         maxLength={200}
         value={description}
         onChange={setDescription}
@@ -99,7 +99,7 @@ const OVERLAPS = [
   ['86400', 'A day'],
   ['3600', 'An hour'],
   ['604800', 'A week'],
-  ['0', 'Not at all: it was seen by somebody'],
+  ['0', 'No time: the old secret has leaked'],
 ] as const;
 
 export function RotateSecret({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
@@ -108,16 +108,18 @@ export function RotateSecret({ id, onClose }: { readonly id: string; readonly on
   if (rotate.data !== undefined) return <NewSecret secret={rotate.data.secret} onClose={onClose} />;
   return (
     <FormDialog
-      title="Make a new secret"
-      action="Make it"
+      title="New secret"
+      action="Create"
       isBusy={rotate.isPending}
       error={rotate.error}
       onSubmit={() => rotate.mutate({ params: { webhook_id: id }, body: { overlap_secs: Number(overlap) } })}
       onClose={onClose}
     >
-      <p>Messages are signed with the new one at once. Meanwhile the receiver can be changed.</p>
+      <p>
+        Messages are signed with the new secret at once, and with the old one until the receiver is changed.
+      </p>
       <SelectField
-        label="The one before signs too for"
+        label="Keep signing with the old secret for"
         field="overlap_secs"
         choices={OVERLAPS}
         value={overlap}

@@ -4,7 +4,7 @@ import { useOrganization } from '../../api/organization.ts';
 import { useAction, useCall } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
 import { Failure } from '../../parts/Failure.tsx';
-import { Loading } from '../../parts/Loading.tsx';
+import { LoadingPage } from '../../parts/Loading.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
@@ -28,7 +28,13 @@ export function WebhookPage({ params: { id = '' } }: { readonly params: PathPara
   );
   const test = useAction('webhooks.test');
   if (webhook === undefined)
-    return <Page title="Webhook">{error === null ? <Loading rows={6} /> : <Failure error={error} />}</Page>;
+    return error === null ? (
+      <LoadingPage />
+    ) : (
+      <Page title="Webhook">
+        <Failure error={error} />
+      </Page>
+    );
   return (
     <Page
       title={new URL(webhook.url).host}
@@ -99,7 +105,7 @@ function Switch({ webhook: { id, enabled } }: { readonly webhook: Webhook }) {
 
 function Facts({ webhook }: { readonly webhook: Webhook }) {
   return (
-    <Panel title="What it is told of">
+    <Panel title="Events">
       <dl className="facts webhook-facts">
         <div>
           <dt>Address</dt>

@@ -28,7 +28,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      hint="What happens in the organization is posted to these addresses, signed, at least once."
+      hint="Events of the organization are posted to these addresses, signed, at least once."
       actions={make}
     >
       <Panel isFlush>
@@ -59,7 +59,7 @@ const COLUMNS: readonly Column<Webhook>[] = [
     look: 'small',
     render: ({ event_types }) => <EventLabels patterns={event_types} most={SHOWN_EVENTS} />,
   },
-  { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Created', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
   { title: 'Actions', look: 'end', render: (webhook) => <RemoveWebhook webhook={webhook} /> },
 ];
 

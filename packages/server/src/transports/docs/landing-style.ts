@@ -33,7 +33,7 @@ code, pre { font-family: var(--mono); font-size: .86em; }
 .code header { display: flex; align-items: center; justify-content: space-between; min-height: 38px; padding: 2px 4px 2px 13px;
   border-bottom: 1px solid var(--line); }
 pre { margin: 0; padding: 11px 13px; line-height: 1.55; white-space: pre-wrap; }
-button { min-height: 30px; padding: 3px 10px; border: 1px solid transparent; border-radius: 7px; background: none;
+button { flex: none; min-height: 30px; padding: 3px 10px; border: 1px solid transparent; border-radius: 7px; background: none;
   color: var(--ink); font: inherit; font-size: .87rem; cursor: pointer; } button:hover { background: var(--panel); }
 @media (max-width: 30rem) { main { padding-top: 20px; } .links span { margin-left: 0; flex: 100%; } }
 `;
