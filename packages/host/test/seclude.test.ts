@@ -13,7 +13,7 @@ const TRY = `
   const { spawnSync } = require('node:child_process');
   const { connect, createServer } = require('node:net');
   const attempt = (work) => { try { return work(); } catch (error) { return error.code; } };
-  const before = { root: readdirSync('/'), written: ['/x', '/usr/x'].map((path) => attempt(() => writeFileSync(path, ''))) };
+  const before = { root: readdirSync('/'), etc: readdirSync('/etc'), written: ['/x', '/usr/x'].map((path) => attempt(() => writeFileSync(path, ''))) };
   process.setgroups([]); process.setgid(${UID}); process.setuid(${UID});
   const kill = attempt(() => process.kill(${process.pid}, 0));
   const mount = spawnSync('/usr/bin/mount', ['-t', 'tmpfs', 'none', '/usr']).status;
@@ -29,12 +29,13 @@ const TRY = `
 
 test('a program sees the paths that it is given, read-only, and serves connections as another user', () => {
   const node = dirname(process.execPath);
-  const { stdout, stderr, status } = seclude('2', '/usr', node, process.execPath, '-e', TRY);
+  const { stdout, stderr, status } = seclude('3', '/usr', node, '/etc/hostname', process.execPath, '-e', TRY);
   assert.equal(stderr, '');
   assert.equal(status, 0);
-  const { root, written, mount, unshare, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
+  const { root, etc, written, mount, unshare, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
   const above = node.split('/')[1] ?? '';
-  assert.deepEqual(root, [...new Set(['bin', 'lib', 'lib64', 'sbin', 'usr', above])].toSorted());
+  assert.deepEqual(root, [...new Set(['bin', 'etc', 'lib', 'lib64', 'sbin', 'usr', above])].toSorted());
+  assert.deepEqual(etc, ['hostname'], 'a single file');
   assert.deepEqual(written, ['EROFS', 'EROFS']);
   assert.ok(mount !== 0 && unshare !== 0, 'it neither mounts nor makes namespaces');
   assert.deepEqual(rest, { kill: 'EPERM', local: 'ENOSYS', network: 'served', uid: UID });

@@ -31,11 +31,14 @@ const MAIN = programFile(import.meta.url, { built: '../../build/proxy/main.js', 
 const SHOWN = [
   '/usr',
   dirname(process.execPath),
-  ...['packages', 'node_modules'].map((name) =>
+  // The last two are among what the built program looks at, to tell whether it is in step with its sources.
+  ...['packages', 'node_modules', 'package-lock.json', 'scripts/build-programs.ts'].map((name) =>
     fileURLToPath(new URL(`../../../../${name}`, import.meta.url)),
   ),
-  ...['/etc/ssl', '/etc/pki', '/etc/ca-certificates'].filter((path) => existsSync(path)),
-];
+  '/etc/ssl',
+  '/etc/pki',
+  '/etc/ca-certificates',
+].filter((path) => existsSync(path));
 
 /** The process that reads the connections of the sandboxes of one scope. */
 export class ProxyProcess {

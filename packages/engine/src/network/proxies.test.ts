@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { waitUntil } from '@svc/contract/testing';
 import { scopeKey } from '../egress/proxies.ts';
 import { readCgroupLayout, treeOf } from '../cgroup/cgroup-layout.ts';
@@ -12,6 +13,7 @@ import { recordProcess } from '../egress/recorded-process.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { probe, type Attempt } from '../testing/probe.ts';
+import { inNamespace } from '../testing/command.ts';
 import type { Internet } from '../testing/internet.ts';
 import type { TestEngine } from '../testing/test-engine.ts';
 import { withInternet } from '../testing/with-internet.ts';
@@ -98,6 +100,16 @@ test('a proxy sees its program alone, read-only, and has a filter', async (t) =>
   assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^Seccomp:\t2$/m);
 });
 
+test('a proxy sees all that its built program compares itself with, so that it is what runs', async (t) => {
+  await sandboxOf(t, 'one');
+  const pid = await newPidOf('one');
+  const built = fileURLToPath(new URL('../../build/proxy/main.js', import.meta.url));
+  const madeOf = JSON.parse(/MADE_OF = (.*);/.exec(readFileSync(built, 'utf8'))?.[1] ?? '[]') as [string][];
+  assert.ok(madeOf.length > 10);
+  for (const [path] of madeOf)
+    assert.ok(existsSync(`/proc/${pid}/root${resolve(dirname(built), path)}`), path);
+});
+
 test('a proxy is limited in memory, CPU and threads, beside the others and not among what serves all', async (t) => {
   await sandboxOf(t, 'one');
   const pid = await newPidOf('one');
@@ -124,6 +136,25 @@ test('a proxy that is stopped is replaced, and another scope does not notice', a
   assert.equal(pidOf('two'), other);
   assert.equal(readProcessState(pid), undefined);
   assert.ok(await reaches(first), 'the next one knows what it knew');
+});
+
+test('a proxy that ends again and again is replaced each time, and connections of another scope go on', async (t) => {
+  const [first, second] = [await sandboxOf(t, 'one'), await sandboxOf(t, 'two')];
+  assert.ok(await reaches(second));
+  const line = inNamespace(second.networkNamespace, 'busybox', 'nc', internet.publicAddress, '8080');
+  const client = spawn(line[0], line.slice(1), { stdio: ['pipe', 'pipe', 'ignore'] });
+  t.after(() => client.kill('SIGKILL'));
+  let heard = '';
+  client.stdout.on('data', (data: Buffer) => (heard += data.toString()));
+  await waitUntil(() => heard.includes('you are'));
+  for (let round = 1; round <= 4; round++) {
+    const pid = await newPidOf('one');
+    process.kill(pid, 'SIGKILL');
+    await newPidOf('one', pid);
+    client.stdin.write(`round ${round}\n`);
+    await waitUntil(() => heard.includes(`round ${round}`), 'it is answered');
+  }
+  assert.ok(await reaches(first));
 });
 
 test('the resolver is replaced when it is stopped', async (t) => {

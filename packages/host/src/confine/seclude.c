@@ -50,12 +50,20 @@ static int make_folders(char *path, struct failure *failure) {
   return 0;
 }
 
+/** What the mount is put on: a folder, or a file. */
+static int make_place(const struct shown *shown, const char *target, struct failure *failure) {
+  struct stat status;
+  if (fstat(shown->mount, &status) < 0) return fail(failure, "look at %s", shown->path);
+  if (S_ISDIR(status.st_mode)) return mkdir(target, 0755) == 0 || errno == EEXIST ? 0 : fail(failure, "make %s", target);
+  int made = mknod(target, S_IFREG | 0644, 0);
+  return made == 0 || errno == EEXIST ? 0 : fail(failure, "make %s", target);
+}
+
 static int show(const struct shown *shown, struct failure *failure) {
   char target[PATH_BYTES];
   int length = snprintf(target, sizeof target, "%s%s", ROOT, shown->path);
   if (length < 0 || (size_t)length >= sizeof target) return fail_with(failure, ENAMETOOLONG, "show %s", shown->path);
-  if (make_folders(target, failure) < 0) return -1;
-  if (mkdir(target, 0755) < 0 && errno != EEXIST) return fail(failure, "make %s", target);
+  if (make_folders(target, failure) < 0 || make_place(shown, target, failure) < 0) return -1;
   return attach_mount(shown->mount, target, failure);
 }
 
