@@ -11,6 +11,8 @@ const SVC = resolve(import.meta.dirname, '../../svc');
 const MEMORY_MIB = 96;
 /** More than the sandbox may have, and every byte is written. */
 const GREED = "x = b'x' * (400 * 1024 * 1024)\nprint(len(x))";
+/** The same, after it has said something. */
+const TELLING = `import sys\nprint('before', flush=True)\nprint('aside', file=sys.stderr, flush=True)\n${GREED}`;
 const KILLED = 137;
 
 /** gVisor's kernel is one process: with it everything in the sandbox ends. Elsewhere the greedy process does. */
@@ -32,12 +34,14 @@ for (const isolation of ['gvisor', 'container'] as const) {
 
     test('a caller of JSON-RPC is told, and what to do about it', async () => {
       await start('rpc');
-      const command = { sandbox: 'rpc', command: 'python3', args: ['-c', GREED] };
+      const command = { sandbox: 'rpc', command: 'python3', args: ['-c', TELLING] };
       const answer = await server.call('sandbox.command.run', command);
-      if (isWhole) assertOutOfMemory(answer, 'sandbox.start');
-      else {
-        const result = answer.result as { exit_code: number; error: string };
-        assert.equal(result.exit_code, KILLED);
+      if (isWhole) {
+        assertOutOfMemory(answer, 'sandbox.start');
+        assert.partialDeepStrictEqual(answer.error?.data, { output: 'before\n', error: 'aside\n' });
+      } else {
+        const result = answer.result as { exit_code: number; output: string; error: string };
+        assert.deepEqual([result.exit_code, result.output], [KILLED, 'before\n']);
         assert.match(result.error, /killed because the sandbox ran out of memory; .*larger config\.memory/);
       }
       await start('rpc-code');
@@ -53,8 +57,10 @@ for (const isolation of ['gvisor', 'container'] as const) {
         await client.callTool({ name, arguments: { sandbox: 'mcp', ...input } });
       const greed = { command: 'python3', args: ['-c', GREED] };
       await call('sandbox_start', { config: { image: 'python', memory: MEMORY_MIB } });
-      const told = textOf(await call('sandbox_run_command', greed));
+      const telling = { command: 'python3', args: ['-c', TELLING] };
+      const told = textOf(await call('sandbox_run_command', telling));
       assert.match(told, /out of memory/);
+      assert.match(told, /before\n/);
       assert.match(told, /larger config\.memory/);
       assert.doesNotMatch(told, /sandbox\.start/);
       if (isWhole) assert.match(told, /Call sandbox_start with config\.image and a larger config\.memory/);
@@ -69,11 +75,15 @@ for (const isolation of ['gvisor', 'container'] as const) {
     test('the SDK says it', async () => {
       const client = new Client({ apiUrl: server.url });
       await using sandbox = await Sandbox.create({ client, image: 'python', memoryMib: MEMORY_MIB });
-      const ran = sandbox.exec('python3', ['-c', GREED]);
-      if (!isWhole) return assert.equal((await ran).reason, 'oom');
+      const ran = sandbox.exec('python3', ['-c', TELLING]);
+      if (!isWhole) {
+        const result = await ran;
+        return assert.deepEqual([result.reason, result.text()], ['oom', 'before\n']);
+      }
       await assert.rejects(ran, (error) => {
         assert.ok(SvcError.is(error, 'sandbox_not_running'), String(error));
-        assert.equal(error.details?.['reason'], 'oom');
+        const { reason, output, error: aside } = error.details ?? {};
+        assert.deepEqual([reason, output, aside], ['oom', 'before\n', 'aside\n']);
         assert.match(error.message, /out of memory: .* raise resources\.memory_mib/);
         return true;
       });

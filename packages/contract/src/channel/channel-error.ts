@@ -9,21 +9,32 @@ import type { ErrorCode } from '../errors.ts';
  */
 export type ChannelErrorKind = 'closed' | 'timeout' | 'protocol' | 'refused' | 'unsupported';
 
+/** What a process said until its connection ended. */
+export interface RunOutput {
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** The streams of which only the beginning is here. */
+  readonly truncated: readonly ('stdout' | 'stderr')[];
+}
+
 /** A call over the channel that failed for a reason of the channel. */
 export class ChannelError extends Error {
   readonly kind: ChannelErrorKind;
   /** The peer's own word for why it refused; null when it did not. */
   readonly refusal: string | null;
+  /** Of the process that was being run; null of other calls. */
+  readonly output: RunOutput | null;
 
   constructor(
     kind: ChannelErrorKind,
     message: string,
-    options: ErrorOptions & { readonly refusal?: string } = {},
+    options: ErrorOptions & { readonly refusal?: string; readonly output?: RunOutput } = {},
   ) {
     super(message, options);
     this.name = 'ChannelError';
     this.kind = kind;
     this.refusal = options.refusal ?? null;
+    this.output = options.output ?? null;
   }
 }
 

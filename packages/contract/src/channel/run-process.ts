@@ -1,4 +1,4 @@
-import { ChannelError } from './channel-error.ts';
+import { ChannelError, type RunOutput } from './channel-error.ts';
 import type { ChannelProcess, ProcessExit } from './channel-process.ts';
 import { eachChunk } from './each-chunk.ts';
 
@@ -18,18 +18,17 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface RunResult {
+export interface RunResult extends RunOutput {
   /** -1 when a signal or the timeout ended the process. */
   readonly code: number;
   readonly signal: number | null;
   readonly reason: ProcessExit['reason'] | 'timeout';
-  readonly stdout: Uint8Array;
-  readonly stderr: Uint8Array;
-  /** The streams of which only the beginning is here. */
-  readonly truncated: readonly ('stdout' | 'stderr')[];
 }
 
-/** Starts a process, feeds it, and collects what it says until it exits. One that is to get no input begins with its stdin at its end. */
+/**
+ * Starts a process, feeds it, and collects what it says until it exits. One that is to get no input begins with its stdin at its end.
+ * @throws ChannelError with the output so far when the connection ends
+ */
 export async function runProcess(
   start: (signal: AbortSignal, isInputOver: boolean) => Promise<ChannelProcess>,
   options: RunOptions,
@@ -38,6 +37,7 @@ export async function runProcess(
   const output = { stdout: new ByteCollector(limit), stderr: new ByteCollector(limit) };
   const deadline = new Deadline(options.timeoutMs);
   const input = options.input === undefined ? undefined : new Feed(options.input);
+  let collected: readonly Promise<void>[] | undefined;
   try {
     const process = await start(
       options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal,
@@ -45,16 +45,16 @@ export async function runProcess(
     );
     deadline.watch(process);
     input?.start(process);
-    const [exit] = await Promise.all([
-      process.exited,
-      collect(process, 'stdout', output, options),
-      collect(process, 'stderr', output, options),
-    ]);
+    collected = [collect(process, 'stdout', output, options), collect(process, 'stderr', output, options)];
+    const [exit] = await Promise.all([process.exited, ...collected]);
     input?.throwIfFailed();
     return summarize(deadline.hasPassed ? { ...exit, reason: 'timeout' } : exit, output);
   } catch (error) {
-    if (!deadline.wasIgnored) throw error;
-    return summarize({ code: -1, signal: null, reason: 'timeout' }, output);
+    if (deadline.wasIgnored) return summarize({ code: -1, signal: null, reason: 'timeout' }, output);
+    if (collected === undefined || !isClosed(error)) throw error;
+    // What came before the end is still on its way to the collectors.
+    await Promise.allSettled(collected);
+    throw new ChannelError('closed', error.message, { cause: error.cause, output: outputOf(output) });
   } finally {
     deadline.stop();
     input?.stop();
@@ -63,9 +63,17 @@ export async function runProcess(
 
 type Output = Readonly<Record<'stdout' | 'stderr', ByteCollector>>;
 
-function summarize(exit: Pick<RunResult, 'code' | 'signal' | 'reason'>, output: Output): RunResult {
+function isClosed(error: unknown): error is ChannelError {
+  return error instanceof ChannelError && error.kind === 'closed';
+}
+
+function summarize(exit: Omit<RunResult, keyof RunOutput>, output: Output): RunResult {
+  return { ...exit, ...outputOf(output) };
+}
+
+function outputOf(output: Output): RunOutput {
   const truncated = (['stdout', 'stderr'] as const).filter((name) => output[name].isTruncated);
-  return { ...exit, stdout: output.stdout.bytes(), stderr: output.stderr.bytes(), truncated };
+  return { stdout: output.stdout.bytes(), stderr: output.stderr.bytes(), truncated };
 }
 
 async function collect(

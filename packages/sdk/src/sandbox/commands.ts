@@ -5,12 +5,15 @@ import type { Client } from '../client/client.ts';
 import { requireKnownOptions, type OptionNames } from '../client/known-options.ts';
 import { SvcError } from '../svc-error.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
+import { utf8Decoder } from '../client/utf8.ts';
 import { Command } from './command.ts';
 import { DetachedProcess, type DetachedOptions } from './detached-process.ts';
 import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
 import { ExecResult } from './exec-result.ts';
 import { OutputListeners } from './output-listeners.ts';
 import type { HeldChannel } from './held-channel.ts';
+
+const decoder = utf8Decoder();
 
 export interface RunOptions extends CommandOptions, CallOptions {
   /** What the process reads; nothing unless given. What it throws itself is thrown as it is. */
@@ -56,7 +59,8 @@ export class Commands {
 
   /**
    * Runs a program to its end. A code other than 0 is a result like any other.
-   * @throws SvcError `exec_failed` when it cannot be started, `exec_timeout` when it took too long
+   * @throws SvcError `exec_failed` when it cannot be started, `exec_timeout` when it took too long; when the sandbox ended
+   *   meanwhile, with what the program had said in `details.output` and `details.error`
    */
   async run(program: string, args: readonly string[] = [], options: RunOptions = {}): Promise<ExecResult> {
     requireKnownOptions(options, RUN_OPTIONS);
@@ -77,7 +81,7 @@ export class Commands {
         } catch (error) {
           // It did not even start in the time that it was given; if it does yet, it is killed.
           if (error instanceof ChannelError && error.kind === 'timeout') throw tooSlow(program, timeoutMs);
-          throw error;
+          throw withOutput(error);
         }
       })
       .catch((error: unknown) =>
@@ -146,6 +150,15 @@ function explainMissing(error: unknown, program: string, args: readonly string[]
   const split = `exec('${name}', [${words.map((word) => `'${word}'`).join(', ')}])`;
   const message = `${error.message}; '${program}' is taken as the name of one program: use shell('${program}'), or ${split}`;
   return new SvcError('exec_failed', message, { details: error.details, cause: error });
+}
+
+/** What a program had said whose connection ended. */
+function withOutput(error: unknown): unknown {
+  if (!(error instanceof ChannelError) || error.output === null) return error;
+  const { code, message, details, cause } = toSvcError(error);
+  const { stdout, stderr } = error.output;
+  const said = { output: decoder.decode(stdout), error: decoder.decode(stderr) };
+  return new SvcError(code, message, { details: { ...details, ...said }, cause });
 }
 
 function tooSlow(program: string, timeoutMs: number | undefined): SvcError {

@@ -4,6 +4,7 @@ import {
   PlatformError,
   timeoutMsOf,
   type OperationInput,
+  type RunOutput,
   type RunResult,
 } from '@svc/contract';
 import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
@@ -101,14 +102,26 @@ function explainExecFailure(
   });
 }
 
+/** With what the command had said, if it had begun. */
 async function explainLoss(channels: ChannelPool, sandboxId: string, error: ChannelError): Promise<unknown> {
   const reason = await channels.explainBreak(sandboxId);
+  const said = error.output === null ? {} : saidIn(error.output);
+  if (PlatformError.is(reason))
+    return new PlatformError(reason.code, reason.message, {
+      details: { ...reason.details, ...said },
+      cause: reason,
+    });
   if (reason !== undefined) return reason;
   const message = 'the connection to the sandbox broke; whether the command ran to its end is unknown';
-  return new PlatformError('unavailable', message, { cause: error });
+  return new PlatformError('unavailable', message, { details: said, cause: error });
 }
 
-function toText(result: RunResult): {
+function saidIn(result: RunOutput): Record<string, unknown> {
+  const { truncated, ...texts } = toText(result);
+  return { ...texts, ...truncated };
+}
+
+function toText(result: RunOutput): {
   readonly output: string;
   readonly error: string;
   readonly truncated: { truncated?: true };

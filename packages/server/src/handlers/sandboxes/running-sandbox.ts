@@ -25,8 +25,12 @@ export async function whileRunning<T>(name: string, work: () => Promise<T>): Pro
   } catch (error) {
     const isGone = PlatformError.is(error, 'sandbox_not_found');
     if (!isGone && !PlatformError.is(error, 'sandbox_not_running')) throw error;
-    const { state, reason, ended } = error.details ?? {};
-    throw notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
+    const { state, reason, ended, output, error: stderr, truncated } = error.details ?? {};
+    const told = notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
+    if (output === undefined) throw told;
+    // What a command had said before its sandbox ended.
+    const said = { output, error: stderr, ...(truncated === true ? { truncated } : {}) };
+    throw new PlatformError(told.code, told.message, { details: { ...told.details, ...said }, cause: error });
   }
 }
 

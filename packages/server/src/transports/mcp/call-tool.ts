@@ -119,7 +119,7 @@ function unknownTool(name: string): string {
   return `Unknown tool: ${name}; the tools are ${TOOL_LIST.join(', ')}`;
 }
 
-/** Of a command that was ended by its timeout. */
+/** Of a command that was ended by its timeout, or with its sandbox. */
 function outputSoFar(data: FailureData): ContentBlock[] {
   const streams = [data?.['output'], data?.['error']];
   return streams
