@@ -11,8 +11,14 @@ import { SVC, SupervisedServer } from './supervised-server.ts';
 const exec = promisify(execFile);
 /** What sudo and limits.conf leave (`* hard core 0`, few open files), and no capability to raise it again. */
 const LIMITED = [
-  ...['--core=0:0', '--nofile=1024:4096', '--memlock=65536:65536', 'setpriv'],
-  ...['--bounding-set', '-sys_resource', '--inh-caps', '-sys_resource'],
+  '--core=0:0',
+  '--nofile=1024:4096',
+  '--memlock=65536:65536',
+  'setpriv',
+  '--bounding-set',
+  '-sys_resource',
+  '--inh-caps',
+  '-sys_resource',
 ];
 const USER = { name: 'newcomer', id: 54_321 };
 
