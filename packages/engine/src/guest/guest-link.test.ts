@@ -113,6 +113,18 @@ test('without a connection of svc-init a client is told to wait, and a wait ends
   await assert.rejects(link.takeSession(AbortSignal.timeout(50)), { name: 'TimeoutError' });
 });
 
+test('a client that waits for a session is told when svc-init is gone', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  const control = await dial('C', 0);
+  control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await waitUntil(() => seen.includes('connected'));
+  const waiting = [1, 2].map(() => link.takeSession(AbortSignal.timeout(5000)));
+  const told = waiting.map((session) => assert.rejects(session, { code: 'unavailable' }));
+  control.destroy();
+  await Promise.all(told);
+  assert.deepEqual(seen.slice(-1), ['disconnected']);
+});
+
 test('a new control connection takes the place of the old one, whose requests fail', async (t) => {
   const { link, dial, seen } = await listen(t);
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));

@@ -47,7 +47,7 @@ export class GuestLink {
   readonly #listener: GuestListener;
   readonly #budget: ThreadBudget;
   readonly #spares: GuestSession[] = [];
-  readonly #waiting: ((session: GuestSession) => void)[] = [];
+  readonly #waiting: PromiseWithResolvers<GuestSession>[] = [];
   #control: ControlConnection | undefined;
   #spent = 0;
   #replacing: NodeJS.Timeout | undefined;
@@ -93,7 +93,7 @@ export class GuestLink {
     this.#control?.notify(type, payload);
   }
 
-  /** A connection for one client. The caller owns it and ends it with `drop`. */
+  /** A connection for one client. The caller owns it and ends it with `drop`. @throws PlatformError `unavailable` when svc-init is away */
   async takeSession(signal: AbortSignal): Promise<GuestSession> {
     if (this.#control === undefined) throw notConnected();
     this.#listener.asked();
@@ -104,14 +104,14 @@ export class GuestLink {
       if (!spare.socket.destroyed) return spare;
     }
     this.notify('svc.dial', { count: 1 });
-    const { promise, resolve } = Promise.withResolvers<GuestSession>();
-    this.#waiting.push(resolve);
+    const waiter = Promise.withResolvers<GuestSession>();
+    this.#waiting.push(waiter);
     const again = setInterval(() => this.notify('svc.dial', { count: 1 }), DIAL_AGAIN_MS);
     try {
-      return await abortable(promise, signal);
+      return await abortable(waiter.promise, signal);
     } finally {
       clearInterval(again);
-      const index = this.#waiting.indexOf(resolve);
+      const index = this.#waiting.indexOf(waiter);
       if (index >= 0) this.#waiting.splice(index, 1);
     }
   }
@@ -162,6 +162,7 @@ export class GuestLink {
         if (this.#control !== control) return;
         this.#control = undefined;
         this.#forgetSpares();
+        for (const waiter of this.#waiting.splice(0)) waiter.reject(notConnected());
         this.#listener.disconnected();
       },
     });
@@ -171,7 +172,7 @@ export class GuestLink {
 
   #offer(session: GuestSession): void {
     const waiter = this.#waiting.shift();
-    if (waiter !== undefined) waiter(session);
+    if (waiter !== undefined) waiter.resolve(session);
     else if (this.#spares.length < SPARE_SESSIONS * 2) this.#spares.push(session);
     else session.socket.destroy();
   }

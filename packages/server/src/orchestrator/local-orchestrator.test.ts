@@ -10,23 +10,34 @@ import { waitUntil } from '@svc/contract/testing';
 import { EngineClient } from '@svc/engine/client';
 import { LocalOrchestrator } from './local-orchestrator.ts';
 
-/** An engine that removes the sandbox between two questions: the first is told that it is stopping, later ones that it is not there. */
-async function forgetfulEngine(t: TestContext): Promise<EngineClient> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-forgetful-'));
+interface Refusal {
+  readonly status: number;
+  readonly error: object;
+}
+
+const STOPPING: Refusal = {
+  status: 409,
+  error: { code: 'sandbox_not_running', message: 'it is stopping', details: { state: 'stopping' } },
+};
+const GONE: Refusal = {
+  status: 404,
+  error: { code: 'sandbox_not_found', message: 'there is no such sandbox' },
+};
+
+/** An engine that refuses everything; `answer` is told how often it was asked before. */
+async function refusingEngine(
+  t: TestContext,
+  answer: (isUpgrade: boolean, before: number) => Refusal,
+): Promise<EngineClient> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-refusing-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  const stopping = { code: 'sandbox_not_running', message: 'it is stopping', details: { state: 'stopping' } };
-  const gone = { code: 'sandbox_not_found', message: 'there is no such sandbox' };
   let asked = 0;
-  const answer = () => {
-    asked += 1;
-    return asked === 1 ? { status: 409, error: stopping } : { status: 404, error: gone };
-  };
   const server = createServer((_request, response) => {
-    const { status, error } = answer();
+    const { status, error } = answer(false, asked++);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
   });
   server.on('upgrade', (_request, socket) => {
-    const { status, error } = answer();
+    const { status, error } = answer(true, asked++);
     const body = JSON.stringify({ error });
     socket.end(
       `HTTP/1.1 ${status} No\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
@@ -41,10 +52,21 @@ async function forgetfulEngine(t: TestContext): Promise<EngineClient> {
 }
 
 test('a sandbox that is removed while somebody wants into it is not there, and not just stopping', async (t) => {
-  const orchestrator = new LocalOrchestrator(await forgetfulEngine(t));
+  const engine = await refusingEngine(t, (_isUpgrade, before) => (before === 0 ? STOPPING : GONE));
+  const orchestrator = new LocalOrchestrator(engine);
   await assert.rejects(orchestrator.openStream('box', AbortSignal.timeout(60_000)), (error) =>
     PlatformError.is(error, 'sandbox_not_found'),
   );
+});
+
+test('a caller that gives up while a sandbox ends is told that it ends', async (t) => {
+  const patience = new AbortController();
+  const engine = await refusingEngine(t, (isUpgrade, before) => {
+    if (before > 4) patience.abort();
+    return isUpgrade ? STOPPING : GONE;
+  });
+  const opening = new LocalOrchestrator(engine).openStream('box', patience.signal);
+  await assert.rejects(opening, (error) => PlatformError.is(error, 'sandbox_not_running'));
 });
 
 /** An engine that counts what it is asked, and refuses the image `no`. */

@@ -152,22 +152,31 @@ export class LocalOrchestrator implements Orchestrator {
     return await ChannelClient.connect(duplexTransport(stream), { signal });
   }
 
-  /** A sandbox whose run just ends is seen to run, or to stop, for a moment longer; then it can be said how it ended. */
+  /**
+   * A sandbox whose run just ends is seen to run, or to stop, for a moment longer; then it can be said how it ended. A caller that
+   * gives up before is told what was seen last, not that it gave up.
+   */
   async openStream(id: string, signal: AbortSignal): Promise<Duplex> {
     const deadline = performance.now() + END_WAIT_MS;
-    for (;;) {
-      try {
-        return await this.#engine.openChannel(id, signal);
-      } catch (error) {
-        if (!PlatformError.is(error, 'sandbox_not_running') && !PlatformError.is(error, 'unavailable'))
-          throw error;
+    let refusal: unknown;
+    try {
+      for (;;) {
+        try {
+          return await this.#engine.openChannel(id, signal);
+        } catch (error) {
+          if (!PlatformError.is(error, 'sandbox_not_running') && !PlatformError.is(error, 'unavailable'))
+            throw error;
+          refusal = error;
+        }
         const report = await this.get(id, signal);
-        if (report !== undefined && report.end !== null) throw notRunning(report, error);
+        if (report !== undefined && report.end !== null) throw notRunning(report, refusal);
         // Removed between the two questions, as ephemeral ones are when they end: the engine is asked once more and says so.
         const mayEnd = report === undefined || report.state === 'running' || report.state === 'stopping';
-        if (!mayEnd || performance.now() > deadline) throw error;
+        if (!mayEnd || performance.now() > deadline) throw refusal;
         await delay(END_CHECK_MS, undefined, { signal });
       }
+    } catch (error) {
+      throw signal.aborted && !PlatformError.is(error) ? (refusal ?? error) : error;
     }
   }
 
