@@ -49,7 +49,12 @@ export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText
   waitForEvent(name: 'download'): Promise<Download>;
   on(name: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(name: 'pageerror', listener: (error: Error) => void): void;
-  readonly keyboard: { press(keys: string): Promise<void>; type(text: string): Promise<void> };
+  readonly keyboard: {
+    press(keys: string): Promise<void>;
+    type(text: string): Promise<void>;
+    /** All at once, without a key: nothing is indented for it. */
+    insertText(text: string): Promise<void>;
+  };
   emulateMedia(media: { readonly colorScheme: 'light' | 'dark' }): Promise<void>;
   setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
   setDefaultTimeout(milliseconds: number): void;

@@ -24,7 +24,7 @@ function firstFiles(): readonly string[] {
   return [...found];
 }
 
-test('the first page is at most 350 kB as it is sent, without terminal and charts', () => {
+test('the first page is at most 350 kB as it is sent, without terminal, charts and editor', () => {
   const files = firstFiles();
   assert.ok(files.length >= 2, `only ${files.join(', ')}`);
   const bytes = files
@@ -32,7 +32,7 @@ test('the first page is at most 350 kB as it is sent, without terminal and chart
     .reduce((sum, size) => sum + size, 0);
   assert.ok(bytes > 50_000 && bytes <= MAX_FIRST_PAGE_BYTES, `${bytes} bytes`);
   for (const path of files)
-    assert.doesNotMatch(readFileSync(join(BUILD, path), 'utf8'), /xterm-rows|uplot/, path);
+    assert.doesNotMatch(readFileSync(join(BUILD, path), 'utf8'), /xterm-rows|uplot|cm-gutters/, path);
 });
 
 test('the page holds no script and no style of its own', () => {

@@ -1,11 +1,15 @@
 import type { Sandbox } from '@svc/sdk';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { Button } from '../../parts/Button.tsx';
 import { Dialog } from '../../parts/Dialog.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { showToast } from '../../parts/toast-list.ts';
+import { languageOfPath } from './language-of-path.ts';
+
+/** Large, and needed where code is written alone. */
+const CodeEditor = lazy(async () => ({ default: (await import('./CodeEditor.tsx')).CodeEditor }));
 
 const MAX_EDITED_BYTES = 1024 * 1024;
 
@@ -52,14 +56,15 @@ function Editor({ sandbox, path, text, onClose }: FileEditorProps & { readonly t
     }
   };
   return (
-    <div className="panel-body">
-      <textarea
-        className="editor"
-        aria-label={`Content of ${path}`}
-        spellCheck={false}
-        value={value}
-        onChange={(event) => setValue(event.target.value)}
-      />
+    <div className="panel-body file-editor">
+      <Suspense fallback={<Loading />}>
+        <CodeEditor
+          label={`Content of ${path}`}
+          text={text}
+          language={languageOfPath(path)}
+          onChange={setValue}
+        />
+      </Suspense>
       {error === null ? null : <Failure error={error} />}
       <footer className="dialog-foot">
         <Button onClick={onClose}>Close</Button>

@@ -1,0 +1,21 @@
+import type { CodeLanguage } from './code-language.ts';
+
+const ENDINGS = new Map<string, CodeLanguage>([
+  ['py', 'python'],
+  ['pyi', 'python'],
+  ['js', 'javascript'],
+  ['cjs', 'javascript'],
+  ['mjs', 'javascript'],
+  ['jsx', 'javascript'],
+  ['ts', 'javascript'],
+  ['cts', 'javascript'],
+  ['mts', 'javascript'],
+  ['tsx', 'javascript'],
+  ['json', 'json'],
+]);
+
+/** What a file is written in, by the end of its name. */
+export function languageOfPath(path: string): CodeLanguage {
+  const [, ending = ''] = /\.(\w+)$/.exec(path) ?? [];
+  return ENDINGS.get(ending.toLowerCase()) ?? 'text';
+}
