@@ -9,7 +9,7 @@ import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { SURROUNDINGS } from '../testing/surroundings.ts';
 import { ClientPolicies } from './client-policies.ts';
 import { DnsForwarder } from './dns-forwarder.ts';
-import { DnsFrames, frame } from './dns-frames.ts';
+import { LengthFrames, frame } from './length-frames.ts';
 import { listenForDns } from './dns-listeners.ts';
 import { addressRecord, encodeAnswer, encodeQuery, TYPE } from '../testing/dns-samples.ts';
 import { QUESTION_LIMITS, type QuestionLimits } from './pending-questions.ts';
@@ -75,7 +75,7 @@ test('a question is answered over UDP and over TCP', async (t) => {
   const bytes = Buffer.concat([frame(encodeQuery('a.example.com')), frame(encodeQuery('b.example.com'))]);
   tcp.write(bytes.subarray(0, 1));
   tcp.write(bytes.subarray(1));
-  const frames = new DnsFrames(65_535);
+  const frames = new LengthFrames(65_535);
   const answers: Buffer[] = [];
   for await (const chunk of tcp) {
     answers.push(...(frames.push(chunk as Buffer) ?? []));

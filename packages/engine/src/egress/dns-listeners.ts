@@ -5,7 +5,7 @@ import { isErrno } from '@svc/contract/errno';
 import { untilListening } from '@svc/contract/node-listen';
 import { clientOf } from '../policy/client-address.ts';
 import type { DnsForwarder } from './dns-forwarder.ts';
-import { DnsFrames, frame } from './dns-frames.ts';
+import { LengthFrames, frame } from './length-frames.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** As the packet filter counts datagrams. */
@@ -108,7 +108,7 @@ function serveConnection(
   client: string,
   { forwarder, rate, onQuestion }: ListenerParts,
 ): void {
-  const frames = new DnsFrames(MAX_QUERY_BYTES);
+  const frames = new LengthFrames(MAX_QUERY_BYTES);
   socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
   // Reset by the client; `close` follows.
   socket.on('error', () => undefined);

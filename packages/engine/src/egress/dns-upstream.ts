@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
-import { DnsFrames, frame } from './dns-frames.ts';
+import { LengthFrames, frame } from './length-frames.ts';
 import type { Resolver } from './resolvers.ts';
 
 export type Transport = 'udp' | 'tcp';
@@ -73,7 +73,7 @@ const openUdp: Open = (resolver, query, onMessage, onError) => {
 
 const openTcp: Open = (resolver, query, onMessage, onError) => {
   const socket = connect({ host: resolver.address, port: resolver.port });
-  const frames = new DnsFrames(MAX_ANSWER_BYTES);
+  const frames = new LengthFrames(MAX_ANSWER_BYTES);
   let isOpen = true;
   socket.on('data', (chunk) => {
     for (const message of frames.push(chunk) ?? []) if (isOpen) onMessage(message);

@@ -5,7 +5,7 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
 import type { Resolver } from './resolvers.ts';
 
-/** What the engine tells each process first, over the channel that Node opens between them. */
+/** What the engine tells each process first, over the line between them. */
 export interface ProcessConfig {
   /** Host id to run as; no account, no sandbox and no other process of ours has it. */
   readonly hostId: number;
@@ -112,5 +112,7 @@ export interface Ports {
   readonly ipv6: number | null;
 }
 
-/** Where a proxy finds its sockets; Node's channel to the engine is the descriptor before them. */
+/** Where each process finds its end of the line to the engine. */
+export const LINK_DESCRIPTOR = 3;
+/** Where a proxy finds its sockets. */
 export const LISTENER_DESCRIPTORS = { ipv4: 4, ipv6: 5 } as const;

@@ -1,8 +1,20 @@
 import { flushCompileCache } from 'node:module';
-import type { EgressReport, ProcessConfig, ProcessOrder } from './egress-messages.ts';
+import { Socket } from 'node:net';
+import { deserialize } from 'node:v8';
+import {
+  LINK_DESCRIPTOR,
+  type EgressReport,
+  type ProcessConfig,
+  type ProcessOrder,
+} from './egress-messages.ts';
+import { frame, LengthFrames } from './length-frames.ts';
+import { writeReport } from './write-report.ts';
 
 /** How long a process that no engine supervises and no sandbox uses any more stays. */
 const ABANDONED_AFTER_MS = 10 * 60_000;
+/** The engine is believed; it sends what it has. */
+const MAX_ORDER_BYTES = 2 ** 32 - 1;
+const MAX_REASON_CHARACTERS = 10_000;
 
 /** What is dealt with here. */
 type Answered = { readonly kind: 'recorded' | 'ping' };
@@ -25,41 +37,57 @@ export interface EngineLink<Order> {
 export function serveEngine<Told extends { config: ProcessConfig; order: { readonly kind: string } }>(
   serve: (config: Told['config'], engine: EngineLink<Told['order'] | ProcessOrder>) => Promise<void>,
 ): void {
+  const line = new Socket({ fd: LINK_DESCRIPTOR, readable: true, writable: true });
+  const send = (message: EgressReport, whenSent?: () => void) => {
+    if (line.writable) line.write(frame(writeReport(message), 4), whenSent);
+    else whenSent?.();
+  };
   process.on('uncaughtException', (error) => {
-    send({ kind: 'failed', reason: error.stack ?? error.message }, () => process.exit(1));
+    const reason = (error.stack ?? error.message).slice(0, MAX_REASON_CHARACTERS);
+    send({ kind: 'failed', reason }, () => process.exit(1));
   });
-  // The engine holds the other end; when it is gone there is nothing to write to.
+  // The engine holds the other ends; when it is gone there is nothing to write to.
   process.stderr.on('error', () => undefined);
-  process.once('message', (message) => {
-    const config = message as Told['config']; // Our own parent sent it.
+  line.on('error', () => undefined);
+  let onOrder: (order: unknown) => void = (first) => {
+    const config = first as Told['config']; // Our own parent sent it.
     // Now or never: later on we may not, and at the end we are killed.
     flushCompileCache();
     dropPrivileges(config.hostId);
-    void serve(config, openLink<Told['order']>());
+    const link = openLink<Told['order']>(line, send);
+    onOrder = link.obey;
+    void serve(config, link);
+  };
+  const frames = new LengthFrames(MAX_ORDER_BYTES, 4);
+  line.on('data', (chunk) => {
+    for (const message of frames.push(chunk) ?? []) onOrder(deserialize(message));
   });
 }
 
-function openLink<Order extends { readonly kind: string }>(): EngineLink<Order | ProcessOrder> {
+function openLink<Order extends { readonly kind: string }>(
+  line: Socket,
+  report: (message: EgressReport) => void,
+): EngineLink<Order | ProcessOrder> & { readonly obey: (order: unknown) => void } {
   const abandoned = setTimeout(() => {
-    if (process.connected) abandoned.refresh();
+    if (line.writable) abandoned.refresh();
     else process.exit(0);
   }, ABANDONED_AFTER_MS);
   let isRecorded = false;
-  process.on('disconnect', () => {
+  line.once('close', () => {
     // Of an engine that was killed before it wrote down which process this is: no other would ever end it.
     if (!isRecorded) process.exit(1);
   });
+  let onOrder: (order: Exclude<Order | ProcessOrder, Answered>) => void = () => undefined;
   return {
-    report: (message) => send(message, () => undefined),
-    listen: (onOrder) => {
-      process.on('message', (message) => {
-        const order = message as Order | ProcessOrder; // From our own parent too.
-        if (isPing(order)) send({ kind: 'done', id: order.id, pins: [] }, () => undefined);
-        else if (order.kind === 'recorded') isRecorded = true;
-        else onOrder(order as Exclude<Order | ProcessOrder, Answered>);
-      });
+    report: (message) => report(message),
+    listen: (call) => (onOrder = call),
+    obey: (told) => {
+      const order = told as Order | ProcessOrder; // From our own parent too.
+      if (isPing(order)) report({ kind: 'done', id: order.id, pins: [] });
+      else if (order.kind === 'recorded') isRecorded = true;
+      else onOrder(order as Exclude<Order | ProcessOrder, Answered>);
     },
-    onGone: (call) => void process.once('disconnect', call),
+    onGone: (call) => void line.once('close', call),
     stay: () => void abandoned.refresh(),
   };
 }
@@ -77,9 +105,4 @@ function dropPrivileges(hostId: number): void {
   process.setgroups?.([]);
   process.setgid?.(hostId);
   process.setuid?.(hostId);
-}
-
-function send(message: EgressReport, whenSent: () => void): void {
-  if (process.connected) process.send?.(message, whenSent);
-  else whenSent();
 }

@@ -1,12 +1,20 @@
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { BoundedGroup } from '../cgroup/bounded-group.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { Watchdog } from '../host/watchdog.ts';
-import type { EgressReport, Pin, Ports, ProcessConfig } from './egress-messages.ts';
+import {
+  LINK_DESCRIPTOR,
+  type EgressReport,
+  type Pin,
+  type Ports,
+  type ProcessConfig,
+} from './egress-messages.ts';
+import { ProcessLink } from './process-link.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
 export interface KeptProcessOptions {
@@ -26,6 +34,8 @@ export interface KeptProcessOptions {
   readonly codeCache: string | null;
   /** Where the process is limited; null: it is part of what serves all. */
   readonly group: Pick<BoundedGroup, 'admit'> | null;
+  /** How much of what it reports is heard; null: all. */
+  readonly maxReportsPerSecond: number | null;
   /** What a process that starts now has to know. */
   readonly config: () => ProcessConfig;
   /** Called again whenever the process was replaced. */
@@ -49,11 +59,21 @@ const ORDER_DEADLINE_MS = 10_000;
 const WATCH_TICK_MS = 1000;
 /** One that uses the CPU all this time and answers nothing is in a loop. */
 const BUSY_TICKS = 30;
+/** Of what one process complains about, this is written to the log. */
+const MAX_COMPLAINTS = 16;
+const MAX_COMPLAINT_CHARACTERS = 2000;
+
+/** A process of ours, and the line to it. */
+interface Kept {
+  readonly child: ChildProcess;
+  readonly link: ProcessLink;
+  readonly listening: PromiseWithResolvers<Ports>;
+}
 
 /** Keeps one process running: starts it, replaces it with growing delays when it dies or hangs, ends it. */
 export class KeptProcess<Order extends object> {
   readonly #options: KeptProcessOptions;
-  #child: ChildProcess | null = null;
+  #kept: Kept | null = null;
   #watchdog: Watchdog | null = null;
   #delayMs = FIRST_DELAY_MS;
   #retry: NodeJS.Timeout | null = null;
@@ -69,7 +89,7 @@ export class KeptProcess<Order extends object> {
   }
 
   get pid(): number | undefined {
-    return this.#child?.pid;
+    return this.#kept?.child.pid;
   }
 
   /** Resolves when the process of an earlier engine serves on, which is then replaced by the way, or a new one listens. */
@@ -86,7 +106,7 @@ export class KeptProcess<Order extends object> {
       if (this.#isClosed) return;
       this.#options.logger.warn({ error }, `The ${this.#options.name} process did not start`);
       // One that never was has no exit either.
-      if (this.#child?.pid === undefined) this.#startLater();
+      if (this.pid === undefined) this.#startLater();
     });
   }
 
@@ -116,9 +136,9 @@ export class KeptProcess<Order extends object> {
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#retry !== null) clearTimeout(this.#retry);
-    const child = this.#child;
+    const child = this.#kept?.child;
     this.#lose();
-    if (child !== null && child.exitCode === null && child.signalCode === null) {
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
@@ -126,7 +146,7 @@ export class KeptProcess<Order extends object> {
   }
 
   async #answered(order: (id: number) => object): Promise<readonly Pin[]> {
-    if (this.#child?.connected !== true) return [];
+    if (this.#kept?.link.isOpen !== true) return [];
     this.#lastId += 1;
     const id = this.#lastId;
     const { promise, resolve } = Promise.withResolvers<readonly Pin[]>();
@@ -136,12 +156,13 @@ export class KeptProcess<Order extends object> {
   }
 
   async #launch(): Promise<void> {
-    const child = this.#spawn();
-    this.#child = child;
+    const kept = this.#spawn();
+    const { child, listening } = kept;
+    this.#kept = kept;
     const startedAt = performance.now();
     child.once('exit', (code, signal) => this.#replace(child, performance.now() - startedAt, code ?? signal));
     try {
-      const ports = await whenListening(child);
+      const ports = await whenListening(child, listening.promise);
       if (this.#isClosed) return;
       this.#watch(child);
       await this.#options.onListening(ports);
@@ -155,7 +176,7 @@ export class KeptProcess<Order extends object> {
     }
   }
 
-  #spawn(): ChildProcess {
+  #spawn(): Kept {
     const { hostProgram, prefix, shown, main, logger, codeCache, config, name } = this.#options;
     const node = [process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, main];
     // SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and to become
@@ -163,9 +184,8 @@ export class KeptProcess<Order extends object> {
     const secluded = [hostProgram, '--seclude', String(shown.length), ...shown];
     const [program = '', ...words] = [...prefix, ...secluded, ...node];
     const child = spawn(program, words, {
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // Addresses are numbers that JSON does not have.
-      serialization: 'advanced',
+      // The last is LINK_DESCRIPTOR.
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       // A signal to the engine's terminal is not meant for it.
       detached: true,
       cwd: '/',
@@ -175,13 +195,39 @@ export class KeptProcess<Order extends object> {
       },
     });
     child.on('error', (error) => logger.warn({ error }, `The ${name} process cannot be started`));
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      logger.warn({ output: text.slice(0, 2000) }, `The ${name} process complained`);
-    });
-    child.on('message', (report: EgressReport) => this.#hear(child, report));
+    this.#hearComplaints(child);
     this.#limit(child);
-    child.send(config(), () => undefined);
-    return child;
+    const kept = this.#link(child);
+    kept.link.send(config());
+    return kept;
+  }
+
+  #link(child: ChildProcess): Kept {
+    const { maxReportsPerSecond, name, logger } = this.#options;
+    const listening = Promise.withResolvers<Ports>();
+    // One that never listens is waited for with a deadline of its own.
+    listening.promise.catch(() => undefined);
+    const link = new ProcessLink(child.stdio[LINK_DESCRIPTOR] as Duplex, {
+      maxReportsPerSecond,
+      onReport: (report) => this.#hear({ child, link, listening }, report),
+      onNonsense: (error) => {
+        logger.warn({ error, pid: child.pid }, `The ${name} process reports nonsense; it is replaced`);
+        child.kill('SIGKILL');
+      },
+    });
+    return { child, link, listening };
+  }
+
+  /** SAFETY: bounded, for a process that was taken over could fill the log of the engine. */
+  #hearComplaints({ stderr }: ChildProcess): void {
+    const { name, logger } = this.#options;
+    let left = MAX_COMPLAINTS;
+    stderr?.setEncoding('utf8').on('data', (text: string) => {
+      const output = text.slice(0, MAX_COMPLAINT_CHARACTERS);
+      logger.warn({ output }, `The ${name} process complained`);
+      left -= 1;
+      if (left === 0) stderr.destroy();
+    });
   }
 
   /** Before it has read a byte of a sandbox. */
@@ -209,41 +255,31 @@ export class KeptProcess<Order extends object> {
     this.#watchdog = new Watchdog(watched, WATCH_TICK_MS, BUSY_TICKS);
   }
 
-  #hear(child: ChildProcess, report: EgressReport): void {
+  /** SAFETY: what is thrown here ends the process, and not the engine. */
+  #hear({ link, listening }: Kept, report: EgressReport): void {
     const { logger, onReport, name } = this.#options;
-    if (report.kind === 'listening') return;
-    if (report.kind === 'failed') logger.warn({ reason: report.reason }, `The ${name} process failed`);
+    if (report.kind === 'listening') listening.resolve(report.ports);
     else if (report.kind === 'done') this.#asked.get(report.id)?.(report.pins);
-    else this.#pass(child, report, onReport);
-  }
-
-  /** SAFETY: it reads hostile bytes; should it be taken over, no report of it may end the engine. */
-  #pass(child: ChildProcess, report: PassedReport, onReport: KeptProcessOptions['onReport']): void {
-    try {
-      onReport(report, (order) => {
-        if (child.connected) child.send(order, () => undefined);
-      });
-    } catch (error) {
-      const { name, logger } = this.#options;
-      logger.warn({ error }, `The ${name} process reports nonsense; it is replaced`);
-      child.kill('SIGKILL');
-    }
+    else if (report.kind === 'failed') {
+      logger.warn({ reason: report.reason }, `The ${name} process failed`);
+      listening.reject(new Error(`The process failed: ${report.reason}`));
+    } else onReport(report, (order) => link.send(order));
   }
 
   #send(order: object): void {
-    const child = this.#child;
-    if (child?.connected === true) child.send(order, () => undefined);
+    this.#kept?.link.send(order);
   }
 
   #lose(): void {
     this.#watchdog?.close();
     this.#watchdog = null;
-    this.#child = null;
+    this.#kept?.link.close();
+    this.#kept = null;
     for (const resolve of this.#asked.values()) resolve([]);
   }
 
   #replace(child: ChildProcess, livedMs: number, cause: number | string | null): void {
-    if (this.#isClosed || this.#child !== child) return;
+    if (this.#isClosed || this.#kept?.child !== child) return;
     this.#lose();
     if (livedMs > HEALTHY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
     this.#options.logger.warn(
@@ -263,17 +299,18 @@ export class KeptProcess<Order extends object> {
   }
 }
 
-export async function whenListening(child: ChildProcess, deadlineMs = START_DEADLINE_MS): Promise<Ports> {
+/** `listening`: what it says of it. */
+export async function whenListening(
+  child: ChildProcess,
+  listening: Promise<Ports>,
+  deadlineMs = START_DEADLINE_MS,
+): Promise<Ports> {
   const signal = AbortSignal.timeout(deadlineMs);
   const exited = once(child, 'exit', { signal }).then(() => {
     throw new Error('The process ended before it listened; see the log');
   });
   try {
-    for (;;) {
-      const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
-      if (report.kind === 'listening') return report.ports;
-      if (report.kind === 'failed') throw new Error(`The process failed: ${report.reason}`);
-    }
+    return await Promise.race([listening, exited]);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new Error(`The process does not listen after ${deadlineMs} ms`, { cause: error });

@@ -40,6 +40,9 @@ const SHOWN = [
   '/etc/ca-certificates',
 ].filter((path) => existsSync(path));
 
+/** More than its sandboxes give it to tell (`told-decisions.ts`). */
+const MAX_REPORTS_PER_SECOND = 1000;
+
 /** The process that reads the connections of the sandboxes of one scope. */
 export class ProxyProcess {
   readonly #process: KeptProcess<ProxyOrder>;
@@ -60,6 +63,7 @@ export class ProxyProcess {
         ...(ipv6 === null ? [] : listen(ipv6, LISTENER_DESCRIPTORS.ipv6)),
       ],
       shown: SHOWN,
+      maxReportsPerSecond: MAX_REPORTS_PER_SECOND,
       // What it reads of this engine's is its program.
       codeCache: null,
       main: MAIN,

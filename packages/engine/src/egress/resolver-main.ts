@@ -18,10 +18,13 @@ serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, eng
   for (const [client, known] of config.pins) clients.remember(client, known);
   const pins = new PinRequests((message) => engine.report(message));
   engine.onGone(() => pins.close());
-  const told = new ToldDecisions((client, report) => engine.report({ kind: 'decided', client, report }));
   const scopes = new Map(config.scopes);
   // One that is not known to be of a scope, such as a program that asks for an image, has one of its own.
   const scopeOf = (client: string) => scopes.get(client) ?? client;
+  const told = new ToldDecisions(
+    (client, report) => engine.report({ kind: 'decided', client, report }),
+    scopeOf,
+  );
   const forwarder = new DnsForwarder({
     resolvers: config.resolvers === null ? hostResolvers(RESOLV_CONF) : fixedResolvers(config.resolvers),
     clients,

@@ -64,7 +64,8 @@ test('names are answered by the process of an earlier engine until a new one is 
 test('a process that never listens is named, and for how long it was waited for', async (t) => {
   const silent = spawn('sleep', ['1000']);
   t.after(() => silent.kill('SIGKILL'));
-  await assert.rejects(whenListening(silent, 20), /^Error: The process does not listen after 20 ms$/);
+  const never = new Promise<never>(() => undefined);
+  await assert.rejects(whenListening(silent, never, 20), /^Error: The process does not listen after 20 ms$/);
 });
 
 /** Has a process that listens, says which, and gets no further. */

@@ -33,6 +33,8 @@ export class ResolverProcess {
       // The host replaces the file that names its resolvers, which may be a link into any folder.
       shown: [],
       group: null,
+      // It waits for an answer to each name that leads somewhere.
+      maxReportsPerSecond: null,
       main: MAIN,
       config,
       onListening: ({ ipv4 }) => onListening(ipv4),

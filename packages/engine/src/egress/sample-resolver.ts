@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { DnsFrames, frame } from './dns-frames.ts';
+import { LengthFrames, frame } from './length-frames.ts';
 import type { Resolver } from './resolvers.ts';
 
 export interface SampleResolver extends Resolver, AsyncDisposable {
@@ -21,7 +21,7 @@ export async function startSampleResolver(
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    const frames = new DnsFrames(65_535);
+    const frames = new LengthFrames(65_535);
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
       for (const query of frames.push(chunk) ?? []) void answerOverTcp(socket, query);

@@ -14,9 +14,9 @@ const question = (host: string): NetworkDecision => ({
   rule: 0,
 });
 
-function listen() {
+function listen(scopeOf?: (client: string) => string) {
   const heard: (NetworkReport & { readonly client: string })[] = [];
-  const told = new ToldDecisions((client, report) => heard.push({ client, ...report }));
+  const told = new ToldDecisions((client, report) => heard.push({ client, ...report }), scopeOf);
   const of = (client: string) => heard.filter((report) => report.client === client);
   return { told, heard, of };
 }
@@ -50,4 +50,23 @@ test('who has the address of a sandbox that is gone hears nothing of it', () => 
   told.forget('one');
   told.denied('one', question('next.example'));
   assert.deepEqual(of('one').at(-1)?.leftOut, 0);
+});
+
+test('many sandboxes of one scope are told of no more often, and those of another are', () => {
+  const { told, heard, of } = listen((client) => client.split(' ')[0] ?? '');
+  for (let sandbox = 0; sandbox < 1000; sandbox++)
+    for (let index = 0; index < 10; index++) told.denied(`loud ${sandbox}`, question(`${index}.example`));
+  assert.ok(heard.length >= 200 && heard.length < 5000, `${heard.length}`);
+  told.denied('quiet 1', question('one.example'));
+  assert.equal(of('quiet 1').length, 1);
+  told.denied('loud 999', question('last.example'), true);
+  assert.equal(of('loud 999').at(-1)?.decisions[0]?.decision.host, 'last.example');
+});
+
+test('of what a sandbox says itself, a part is told', () => {
+  const { told, heard } = listen();
+  const long = 'a'.repeat(60_000);
+  const secret = { action: 'block_and_log', method: long, path: long, envVars: ['KEY'] };
+  told.denied('one', { ...question(long), secret });
+  assert.ok(JSON.stringify(heard).length < 4000);
 });

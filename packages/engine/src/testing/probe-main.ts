@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { DnsFrames, frame } from '../egress/dns-frames.ts';
+import { LengthFrames, frame } from '../egress/length-frames.ts';
 import { encodeQuery } from './dns-samples.ts';
 import type { Attempt } from './probe.ts';
 
@@ -99,7 +99,7 @@ async function askUdp(server: string, port: number, query: Buffer): Promise<Buff
 
 async function askTcp(server: string, port: number, query: Buffer): Promise<Buffer> {
   const socket = connect({ host: server, port });
-  const frames = new DnsFrames(65_535);
+  const frames = new LengthFrames(65_535);
   socket.write(frame(query));
   for (;;) {
     const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(PATIENCE_MS) })) as [Buffer];

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
+import { SURROUNDINGS } from '../testing/surroundings.ts';
+import { KeptProcess } from './kept-process.ts';
+
+/** What a process does on its line to the engine. `say` writes a message, `raw` bytes. */
+const LINE = `
+import { Socket } from 'node:net';
+const line = new Socket({ fd: 3, readable: true, writable: true });
+line.on('error', () => undefined).resume();
+const raw = (bytes) => line.write(bytes);
+const say = (text) => {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(Buffer.byteLength(text));
+  raw(Buffer.concat([length, Buffer.from(text)]));
+};
+say('{"kind":"listening","ports":{"ipv4":1,"ipv6":null}}');
+setInterval(() => undefined, 1000);
+`;
+
+interface Opened {
+  readonly kept: KeptProcess<never>;
+  readonly warnings: { readonly text: string; readonly fields: object }[];
+  readonly ports: unknown[];
+}
+
+async function keep(t: TestContext, script: string): Promise<Opened> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-kept-'));
+  const main = join(folder, 'main.mjs');
+  await writeFile(main, LINE + script);
+  const warnings: { text: string; fields: object }[] = [];
+  const ports: unknown[] = [];
+  const kept = new KeptProcess<never>({
+    name: 'tried',
+    hostProgram: BUILT_SVC_HOST,
+    prefix: [],
+    shown: [],
+    main,
+    recordFile: join(folder, 'record.json'),
+    logger: {
+      info: () => undefined,
+      warn: (fields: object, text?: string) => void warnings.push({ text: text ?? '', fields }),
+    },
+    codeCache: null,
+    group: null,
+    maxReportsPerSecond: 100,
+    config: () => ({ hostId: 64_561, surroundings: SURROUNDINGS }),
+    onListening: async (at) => void ports.push(await Promise.resolve(at)),
+    onReport: () => undefined,
+  });
+  t.after(async () => {
+    await kept.close();
+    await rm(folder, { recursive: true });
+  });
+  kept.start();
+  return { kept, warnings, ports };
+}
+
+const DECISION = {
+  kind: 'tcp',
+  verdict: 'deny',
+  host: 'a.example',
+  address: '192.0.2.1',
+  port: 80,
+  protocol: 'tcp',
+  decidedBy: 'default',
+  rule: null,
+};
+const decided = (decision: object) =>
+  `say(JSON.stringify({ kind: 'decided', client: '192.0.2.2', report: { decisions: [{ decision: ${JSON.stringify(decision)}, count: 1 }], leftOut: 0 } }));`;
+
+/** What a process may say that was taken over. */
+const NONSENSE: Readonly<Record<string, string>> = {
+  'no JSON': `say('x');`,
+  null: `say('null');`,
+  'a kind that is none': `say('{"kind":"become root"}');`,
+  'ports that are commands': `say('{"kind":"listening","ports":{"ipv4":"1; flush ruleset","ipv6":null}}');`,
+  'a message longer than any': `raw(Buffer.from([0xff, 0xff, 0xff, 0xff]));`,
+  'objects in objects': `say('['.repeat(1e5) + ']'.repeat(1e5));`,
+  'a decision of the packet filter': decided({ ...DECISION, decidedBy: 'ceiling' }),
+  'a name of a million letters': decided({ ...DECISION, host: 'a'.repeat(1_000_000) }),
+  'an address that is none': `say('{"kind":"pin","id":1,"client":"192.0.2.2","pins":[{"name":"a","address":"1.2.3","seconds":1}]}');`,
+};
+
+for (const [title, script] of Object.entries(NONSENSE))
+  test(`a process that says ${title} is replaced, and harms nothing else`, async (t) => {
+    const { warnings, ports } = await keep(t, script);
+    await waitUntil(() => ports.length > 1, 'another one listens');
+    assert.ok(warnings.some(({ text }) => text.endsWith('reports nonsense; it is replaced')));
+  });
+
+test('a process is heard as often as it may speak, and what it says beyond waits with it', async (t) => {
+  const { kept, warnings, ports } = await keep(
+    t,
+    `let told = 0;
+     const flood = () => { while (raw(Buffer.alloc(0)) && told < 1e6) { told += 1; ${decided(DECISION)} } line.once('drain', flood); };
+     setImmediate(flood);
+     setInterval(() => process.stderr.write('told ' + told), 500).unref();`,
+  );
+  await waitUntil(() => ports.length > 0, 'it listens');
+  const told = () =>
+    warnings.flatMap(
+      ({ fields }) => /told (\d+)/.exec('output' in fields ? String(fields.output) : '')?.[1] ?? [],
+    );
+  await waitUntil(() => told().length > 4, 'it has been at it for a while');
+  assert.ok(Number(told().at(-1)) < 20_000, `it has got rid of ${told().at(-1)} reports`);
+  assert.ok(kept.pid !== undefined);
+});
+
+test('what a process complains about is written to the log some times, and no more', async (t) => {
+  const { warnings, ports } = await keep(
+    t,
+    `process.stderr.on('error', () => setInterval(() => say('x'), 100));
+     setInterval(() => process.stderr.write('y'.repeat(1e5)), 1);`,
+  );
+  // It says nonsense once its stderr is closed.
+  await waitUntil(() => ports.length > 1, 'another one listens');
+  const first = warnings.findIndex(({ text }) => text.includes('nonsense'));
+  const complaints = warnings.slice(0, first).filter(({ text }) => text.includes('complained'));
+  assert.equal(complaints.length, 16);
+  for (const { fields } of complaints) assert.ok(JSON.stringify(fields).length < 3000);
+});

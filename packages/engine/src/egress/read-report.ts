@@ -1,0 +1,122 @@
+import { parseBoundedJson } from '@svc/contract/bounded-json';
+import { parseAddress } from '../policy/address.ts';
+import type { Decider, DecisionKind, StoppedRequest } from '../policy/network-decision.ts';
+import type { EgressReport, Pin } from './egress-messages.ts';
+
+/** All that a sandbox has resolved fits. */
+export const MAX_REPORT_BYTES = 2 * 1024 * 1024;
+
+/** Reports are read from the start of the engine on, when no library that checks values is loaded yet: it would be a third of the engine. */
+type Check = (value: unknown) => boolean;
+
+const text =
+  (maxLength: number): Check =>
+  (value) =>
+    typeof value === 'string' && value.length <= maxLength;
+const whole =
+  (least: number, most: number): Check =>
+  (value) =>
+    Number.isInteger(value) && Number(value) >= least && Number(value) <= most;
+const oneOf =
+  (...values: readonly unknown[]): Check =>
+  (value) =>
+    values.includes(value);
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+const optional =
+  (check: Check): Check =>
+  (value) =>
+    value === undefined || check(value);
+const listOf =
+  (check: Check, maxLength: number): Check =>
+  (value) =>
+    Array.isArray(value) && value.length <= maxLength && value.every(check);
+const shaped =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(fields).every(([name, check]) => check((value as Record<string, unknown>)[name]));
+
+const KINDS = ['dns', 'tcp', 'tls', 'http'] as const satisfies readonly DecisionKind[];
+/** What the packet filter decides is not theirs to tell. */
+const DECIDERS = [
+  'rule',
+  'default',
+  'name',
+  'too_many_connections',
+  'rebind_protection',
+  'secret',
+  'not_readable',
+  'not_one_host',
+  'malformed',
+  'upstream_unreachable',
+  'upstream_not_verified',
+] as const satisfies readonly Decider[];
+
+const id = whole(1, Number.MAX_SAFE_INTEGER);
+const count = whole(0, 2 ** 32);
+const name = text(1024);
+const addressText = text(45);
+const pins = listOf(shaped({ name, address: addressText, seconds: whole(0, 2 ** 31) }), 4096);
+const secret = shaped({
+  action: oneOf('block', 'block_and_log', 'block_and_terminate'),
+  method: name,
+  path: name,
+  envVars: listOf(name, 1024),
+} satisfies Record<keyof StoppedRequest, Check>);
+const decision = shaped({
+  kind: oneOf(...KINDS),
+  verdict: oneOf('allow', 'deny'),
+  host: orNull(name),
+  address: orNull(addressText),
+  port: orNull(whole(0, 0xffff)),
+  protocol: oneOf('tcp', 'udp'),
+  decidedBy: oneOf(...DECIDERS),
+  rule: orNull(whole(0, 0xffff)),
+  secret: optional(secret),
+});
+const port = whole(1, 0xffff);
+
+const REPORTS: Readonly<Record<EgressReport['kind'], Check>> = {
+  listening: shaped({ ports: shaped({ ipv4: port, ipv6: orNull(port) }) }),
+  failed: shaped({ reason: text(65_536) }),
+  done: shaped({ id, pins }),
+  pin: shaped({ id, client: name, pins }),
+  decided: shaped({
+    client: name,
+    report: shaped({ decisions: listOf(shaped({ decision, count }), 64), leftOut: count }),
+  }),
+};
+
+/** A report in which addresses are still written as text. */
+type WrittenReport = EgressReport extends infer Each
+  ? Each extends { readonly pins: unknown }
+    ? Omit<Each, 'pins'> & { readonly pins: readonly WrittenPin[] }
+    : Each
+  : never;
+type WrittenPin = Omit<Pin, 'address'> & { readonly address: string };
+
+/**
+ * What a process that reads hostile bytes tells the engine. It may have been taken over, so nothing of it is taken that is not exactly
+ * what it has to tell.
+ * @throws Error when it is no report
+ */
+export function readReport(bytes: Buffer): EgressReport {
+  const report: unknown = parseBoundedJson(bytes);
+  if (!isReport(report)) throw new Error('A message is no report');
+  return 'pins' in report ? { ...report, pins: report.pins.map(readPin) } : report;
+}
+
+function isReport(value: unknown): value is WrittenReport {
+  if (typeof value !== 'object' || value === null || !('kind' in value)) return false;
+  return Object.entries(REPORTS).some(([kind, check]) => value.kind === kind && check(value));
+}
+
+function readPin({ name: host, address, seconds }: WrittenPin): Pin {
+  const parsed = parseAddress(address);
+  if (parsed === null) throw new Error('A message has an address that is none');
+  return { name: host, address: parsed, seconds };
+}
