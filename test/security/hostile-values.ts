@@ -57,6 +57,13 @@ const OTHER_NETWORKS = [
   { secrets: { entries: [{ ...SECRET, source: { type: 'store', reference: 'A' } }] } },
 ];
 const NEWER_NETWORK = { secrets: { entries: [NEWER_SECRET], passthrough_hosts: HOSTS } };
+/** The entries as a list, without the settings for all of them. */
+const LISTED_NETWORKS = [
+  { ...SECRET, value: 'v' },
+  { ...SECRET, source: { type: 'env', var: 'A' } },
+  { ...SECRET, source: { type: 'store', reference: 'A' } },
+  NEWER_SECRET,
+].map((secret) => ({ secrets: [secret] }));
 const ADDRESSES = ['ipv4_address', 'ipv4_pool', 'ipv6_address', 'ipv6_pool'];
 const REGISTRIES = [
   { mode: 'specific', credential_id: '00000000-0000-4000-8000-000000000000' },
@@ -77,7 +84,7 @@ const EXAMPLES: Partial<Record<RestOperationName, (known: Known) => readonly obj
     { language: 'python', name: `c${count}`, cwd: '/', env: { A: '1' } },
     { kernel: 'python3' },
   ],
-  'network.update': () => [NETWORK, NEWER_NETWORK, ...OTHER_NETWORKS],
+  'network.update': () => [NETWORK, NEWER_NETWORK, ...OTHER_NETWORKS, ...LISTED_NETWORKS],
   'network.explain': () => [{ host: 'a.example', port: 443 }],
   'snapshots.create': ({ sandbox_id }) => [
     { kind: 'disk', sandbox_id, name: `snap-${count}`, labels: { team: 'a' } },
@@ -143,7 +150,7 @@ function creates(): readonly object[] {
     },
     { image, network: { ports: [{ guest_port: 80, host_port: 80, host_bind: '127.0.0.1' }] } },
     { image, network: NEWER_NETWORK },
-    ...OTHER_NETWORKS.map((network) => ({ image, network })),
+    ...[...OTHER_NETWORKS, ...LISTED_NETWORKS].map((network) => ({ image, network })),
     ...ADDRESSES.map((name) => ({ image, network: { interface: { [name]: '192.0.2.1' } } })),
     ...REGISTRIES.map((registry) => ({ image, registry })),
     { image, init: { cmd: '/bin/sh', args: ['a'], env: [['B', '1']] } },
