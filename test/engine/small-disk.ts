@@ -11,13 +11,14 @@ export class SmallDisk implements Disposable {
   readonly #place: string;
   #hasFailed = false;
 
-  constructor(mib: number) {
+  constructor(mib: number, options: { readonly inodes?: number } = {}) {
     this.#place = mkdtempSync(join(tmpdir(), 'svc-small-disk-'));
     chmodSync(this.#place, 0o711);
     this.folder = join(this.#place, 'disk');
     mkdirSync(this.folder);
     execFileSync('truncate', ['--size', `${mib}M`, this.#image]);
-    execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', this.#image]);
+    const inodes = options.inodes === undefined ? [] : ['-N', String(options.inodes)];
+    execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', ...inodes, this.#image]);
     this.#mount();
   }
 
@@ -66,8 +67,16 @@ export class SmallDisk implements Disposable {
     for (const step of [65_536, 4096]) for (let left = 2 * MIB; left > 0 && append(file, step); left -= step);
   }
 
+  /** As many empty files as it takes that there can be no other. */
+  fillInodes(): void {
+    const folder = join(this.folder, 'beside-files');
+    mkdirSync(folder, { recursive: true });
+    const isTaken = (name: string) => append(join(folder, name), 0);
+    for (let number = 0; isTaken(`file-${number}`); number++);
+  }
+
   empty(): void {
-    execFileSync('sh', ['-c', 'rm -f "$1"/beside-*', 'sh', this.folder]);
+    execFileSync('sh', ['-c', 'rm -rf "$1"/beside-*', 'sh', this.folder]);
   }
 
   [Symbol.dispose](): void {

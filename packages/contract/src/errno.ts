@@ -9,3 +9,21 @@ export function errnoOf(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
+
+/** Errors of errors of errors; the chain may be a circle. */
+const MAX_DEPTH = 16;
+
+/** The same of an error and of those that caused it, `svc-host`'s included, which have the name in `errno`. */
+export function isCausedByErrno(error: unknown, ...codes: readonly string[]): boolean {
+  return isCausedBy(error, codes, MAX_DEPTH);
+}
+
+function isCausedBy(error: unknown, codes: readonly string[], depth: number): boolean {
+  if (!(error instanceof Error) || depth === 0) return false;
+  if (isErrno(error, ...codes)) return true;
+  if ('errno' in error && typeof error.errno === 'string' && codes.includes(error.errno)) return true;
+  const causes = [error.cause];
+  if (error instanceof SuppressedError) causes.push(error.error, error.suppressed);
+  if (error instanceof AggregateError) causes.push(...(error.errors as readonly unknown[]));
+  return causes.some((cause) => isCausedBy(cause, codes, depth - 1));
+}

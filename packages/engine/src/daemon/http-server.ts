@@ -26,8 +26,8 @@ export interface Failure {
 
 export interface HttpServerOptions {
   readonly logger: Logger;
-  /** Why the disk of the data folder takes no writes; undefined: it takes them. Asked when a call fails for a reason that no caller can act on. */
-  readonly findDiskFault?: () => PlatformError | undefined;
+  /** What is wrong with the disk of the data folder, for a call that failed with this error; undefined: nothing. */
+  readonly explainByDisk?: (error: unknown) => PlatformError | undefined;
 }
 
 /** Returns what is sent as JSON; undefined when it has sent its answer itself. */
@@ -187,11 +187,11 @@ function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** A bug is logged with its stack and shown as `internal`: callers never see a stack or a host path. */
-function describeError(thrown: unknown, { logger, findDiskFault }: HttpServerOptions): Failure {
+function describeError(thrown: unknown, { logger, explainByDisk }: HttpServerOptions): Failure {
   const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) return describePlatformError(error);
   logger.error({ error }, 'unexpected failure');
-  const fault = findDiskFault?.();
+  const fault = explainByDisk?.(thrown);
   if (fault !== undefined) return describePlatformError(fault);
   const message = 'the engine failed unexpectedly; its log says why';
   return { status: 500, envelope: { error: { code: 'internal', message, details: null } } };

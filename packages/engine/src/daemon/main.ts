@@ -236,7 +236,10 @@ async function listen(
 ): Promise<readonly Server[]> {
   const routes = createRoutes(daemon);
   const relay = createRelay(daemon.sandboxes, sessionRelay);
-  const options = { logger: daemon.logger, findDiskFault: () => daemon.kit.space.findFault() };
+  const options = {
+    logger: daemon.logger,
+    explainByDisk: (error: unknown) => daemon.kit.space.explain(error),
+  };
   const servers = [
     await listenAt(rootSocketOf(socketPath), { ...routes, ...operatorRoutes(daemon.kit) }, relay, options),
     await listenAt(socketPath, routes, relay, options),

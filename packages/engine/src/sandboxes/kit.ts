@@ -27,7 +27,7 @@ export interface Kit {
   readonly events: EventLog;
   readonly images: Images;
   readonly rootfs: Rootfs;
-  readonly space: Pick<HostSpace, 'require' | 'view' | 'findFault'>;
+  readonly space: Pick<HostSpace, 'require' | 'view' | 'explain'>;
   readonly snapshots: Snapshots;
   readonly network: Network;
   readonly volumes: Volumes;

@@ -1,9 +1,9 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PlatformError } from '@svc/contract/errors';
 import { isErrno } from '@svc/contract/errno';
 import { removeTree } from '../host/run-files.ts';
+import { hostIsFull } from '../space/host-is-full.ts';
 import type { EngineRecord } from './record.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
@@ -38,10 +38,12 @@ export class RecordFiles {
   async write(record: EngineRecord, options: { readonly durable: boolean }): Promise<void> {
     const folder = this.folderOf(record.handle);
     this.#forgetAppended(record.handle);
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
     const temporary = join(folder, 'record.json.new');
-    // The record holds the token of svc-init's connection: root only.
-    sayDiskFull(() => writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 }));
+    sayDiskFull(() => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      // The record holds the token of svc-init's connection: root only.
+      writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
+    });
     if (options.durable) await flush(temporary);
     renameSync(temporary, join(folder, 'record.json'));
     // Its name, and that of its folder.
@@ -97,9 +99,7 @@ function sayDiskFull(write: () => void): void {
   try {
     write();
   } catch (cause) {
-    if (!isErrno(cause, 'ENOSPC')) throw cause;
-    const message = 'The disk of the host is full; remove sandboxes or images';
-    throw new PlatformError('insufficient_storage', message, { cause });
+    throw isErrno(cause, 'ENOSPC', 'EDQUOT') ? hostIsFull(cause) : cause;
   }
 }
 

@@ -5,6 +5,7 @@ import { findDiskFault } from '@svc/contract/node-disk-fault';
 import type { Logger } from 'pino';
 import { runTool } from '../host/run-tool.ts';
 import { Ballast } from './ballast.ts';
+import { hostIsFull, isOfFullHost } from './host-is-full.ts';
 import { readHostWrites, type HostWrites } from './host-writes.ts';
 import { shareRoom } from './share-room.ts';
 import { GROWTH_BYTES, SharedRoom } from './shared-room.ts';
@@ -142,7 +143,7 @@ export class HostSpace {
    * @throws PlatformError `insufficient_storage`, and `unavailable` when the disk takes no writes
    */
   require(neededBytes = 0, folder = this.#folder): void {
-    const fault = this.findFault();
+    const fault = this.#findFault();
     if (fault !== undefined) throw fault;
     const { freeBytes } = readDisk(folder);
     const reserveBytes = this.#reserveBytes;
@@ -154,8 +155,13 @@ export class HostSpace {
   }
 
   /** Why the disk takes no writes; undefined: it takes them. */
-  findFault(): PlatformError | undefined {
+  #findFault(): PlatformError | undefined {
     return findDiskFault(join(this.#folder, PID_FILE), 'engine');
+  }
+
+  /** Why a call failed, if its error says that the disk takes no writes, or none any more; undefined: for another reason. */
+  explain(error: unknown): PlatformError | undefined {
+    return this.#findFault() ?? (isOfFullHost(error, this.#folder) ? hostIsFull(error) : undefined);
   }
 
   /** From now on its guests can use what they are granted, and no more. Can be repeated. */
@@ -197,7 +203,7 @@ export class HostSpace {
       promisedBytes: promised.reduce((sum, bytes) => sum + bytes, 0),
       owedBytes: this.#owedBytes,
       isShort: this.#isShort,
-      fault: this.findFault()?.message ?? null,
+      fault: this.#findFault()?.message ?? null,
     };
   }
 

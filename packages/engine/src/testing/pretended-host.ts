@@ -56,7 +56,7 @@ export class PretendedHost {
       rootfs: fault.wrap(this.rootfs, ['createDisk', 'saveDisk', 'restoreDisk', 'mount']),
       space: {
         require: () => undefined,
-        findFault: () => undefined,
+        explain: () => undefined,
         view: () => assert.fail('not asked for'),
       },
       snapshots: this.snapshots,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FileFailed } from '@svc/contract/channel';
 import type { ChannelFiles } from '@svc/contract/channel';
 import { isErrno } from '@svc/contract/errno';
-import { PlatformError } from '@svc/contract/errors';
+import { hostIsFull } from '../space/host-is-full.ts';
 
 /**
  * Which temporary files are in a volume, noted outside of it before they are made: after a crash exactly those are removed,
@@ -61,12 +61,6 @@ export class PendingWrites {
       await this.end(note);
     }
   }
-}
-
-/** Of bytes or of inodes, which are not counted before a write. */
-function hostIsFull(cause: unknown): PlatformError {
-  const message = 'The disk of the host has no room, or no inodes, left; remove sandboxes or images';
-  return new PlatformError('insufficient_storage', message, { cause });
 }
 
 /** Removes a file, or a folder with all that is in it; succeeds when there is nothing. */

@@ -170,9 +170,7 @@ export class VolumeMount {
           if (Date.now() > deadline) throw await heldImage('volume', this.#places.image, error);
           await sleep(BUSY_RETRY_MS);
         } else {
-          throw new PlatformError('unavailable', 'The volume cannot be mounted now; try again', {
-            cause: error,
-          });
+          throw notMounted(error);
         }
       }
     }
@@ -191,6 +189,14 @@ export class VolumeMount {
     await mkdir(mountPoint, { mode: 0o700 });
     await this.#hostCalls.mountImage({ image, target: mountPoint, fstype: 'ext4', readonly: false });
   }
+}
+
+/** Also for who only reads: a mount takes an inode of the host, for the folder that it is mounted on. */
+function notMounted(cause: unknown): PlatformError {
+  const message = isErrno(cause, 'ENOSPC', 'EDQUOT')
+    ? 'The volume cannot be mounted: the disk of the host has no room, or no inodes, left; remove sandboxes or images'
+    : 'The volume cannot be mounted now; try again';
+  return new PlatformError('unavailable', message, { cause });
 }
 
 function isHostErrno(error: unknown, errno: string): boolean {
