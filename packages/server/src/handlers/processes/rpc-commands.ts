@@ -3,6 +3,7 @@ import {
   ExecFailed,
   PlatformError,
   timeoutMsOf,
+  type ExecRequest,
   type OperationInput,
   type RunOutput,
   type RunResult,
@@ -30,9 +31,11 @@ export function commandHandlers(
 ): Pick<Handlers, 'sandbox.command.run'> {
   return {
     'sandbox.command.run': async (input, { namespace, signal }) => {
-      const { sandbox, command, args, timeout } = input;
+      const { sandbox, command, args, timeout, envs, workdir } = input;
+      const env = toVariables(envs ?? []);
+      const request = { cmd: command, args: args ?? [], env, cwd: workdir ?? null };
       const { id } = await requireRunning(database, namespace, sandbox);
-      const result = await whileRunning(sandbox, () => run(channels, id, input, signal));
+      const result = await whileRunning(sandbox, () => run(channels, id, request, input, signal));
       const { output, error: stderr, truncated } = toText(result);
       const error = withReason(stderr, result);
       if (result.reason === 'timeout') throw tooSlow(command, timeout, { output, error, ...truncated });
@@ -53,11 +56,11 @@ export function commandHandlers(
 async function run(
   channels: ChannelPool,
   sandboxId: string,
+  request: ExecRequest,
   input: OperationInput<'sandbox.command.run'>,
   signal: AbortSignal,
 ): Promise<RunResult> {
-  const { command: cmd, args, workdir, envs, stdin, timeout } = input;
-  const request = { cmd, args: args ?? [], env: toVariables(envs ?? []), cwd: workdir ?? null };
+  const { command: cmd, workdir, stdin, timeout } = input;
   const bounds = { timeoutMs: timeoutMsOf(timeout), maxOutputBytes: MAX_OUTPUT_BYTES, signal };
   const channel = await channels.get(sandboxId);
   try {

@@ -114,6 +114,7 @@ test('a missing, mistyped or unknown parameter is -32602 and named', async (t) =
     ['sandbox.command.run', { sandbox: 'a', command: '' }, 'command'],
     ['sandbox.command.run', { sandbox: 'a', command: 'x', args: 'y' }, 'args'],
     ['sandbox.command.run', { sandbox: 'a', command: 'x', args: ['a\0b'] }, 'args[0]'],
+    ['sandbox.command.run', { sandbox: 'a', command: 'x', envs: ['A=1', 'B=', 'A=1'] }, 'envs[2]'],
     ['sandbox.command.run', { sandbox: 'a', command: 'x', timeout: -1 }, 'timeout'],
     ['sandbox.metrics.get', { sandbox: 5 }, 'sandbox'],
   ];
