@@ -41,7 +41,7 @@ test('the key of the hint arrives in the variable alone, whichever way it is typ
   assert.match(plain.stdout, KEY);
   const piped = await shell(`KEY=$(${SVC} server keygen --namespace ci --expire 1d); echo "[$KEY]"`);
   assert.match(piped.stdout, KEY);
-  assert.match(piped.stderr, /^Token expires: \d{4}-.*\nNamespace: ci\n$/);
+  assert.match(piped.stderr, /^Data folder: .*\/data\nToken expires: \d{4}-.*\nNamespace: ci\n$/);
   const shown = JSON.parse((await svc(['server', 'keygen', '--json'])).stdout) as Record<string, unknown>;
   assert.deepEqual(Object.keys(shown), ['token', 'expires', 'namespace']);
 });

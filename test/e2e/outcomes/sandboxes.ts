@@ -85,7 +85,7 @@ sandboxes.add('sandboxes.list', 'ok', async (call, world) => {
 const WEB = { host: 'example.com', port: 443 };
 sandboxes.add('network.explain', 'ok', async (call) => {
   const { body } = await call('network.explain', { ...byId(shared), body: { host: '10.0.0.1', port: 443 } });
-  assert.deepEqual([body.action, body.decided_by, body.addresses[0].group], ['deny', 'default', 'private']);
+  assert.deepEqual([body.action, body.decided_by, body.addresses[0].group], ['deny', 'ceiling', 'private']);
   const reply = await call('network.explain', { ...byId(shared), body: WEB });
   assert.deepEqual([reply.body.action, reply.body.rule.index, reply.body.assumed], ['allow', 1, true]);
   return reply;
