@@ -47,6 +47,23 @@ test('a body over the limit is 413 to a sender that is still busy, on every surf
   }
 });
 
+test('a body whose length nothing announces is 413 too when it is over the limit', async (t) => {
+  const server = await startTestServer(t, { limits: { ...DEFAULT_LIMITS, maxBodyBytes: 1000 } });
+  const piece = `${(500_000).toString(16)}\r\n${'x'.repeat(500_000)}\r\n`;
+  for (const path of [RPC, '/mcp', '/v1/volumes', '/v1/nothing']) {
+    const { socket, heard, failure } = await dial(server.url);
+    const chunked = head(path, 0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
+    await sendAll(socket, chunked);
+    // More than the buffers of both sides take, so that it is sent only if it is read.
+    for (let count = 0; count < 80 && failure() === undefined; count++) await sendAll(socket, piece);
+    await sendAll(socket, '0\r\n\r\nGET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await waitUntil(() => heard().lastIndexOf('HTTP/1.1 ') > 0 || failure() !== undefined);
+    assert.equal(failure(), undefined, path);
+    assert.match(heard(), path === '/v1/nothing' ? /^HTTP\/1\.1 404 / : /^HTTP\/1\.1 413 /, path);
+    socket.destroy();
+  }
+});
+
 test('a client that goes away while it sends its request is no error of the server', async (t) => {
   const lines: string[] = [];
   const sink = new Writable({

@@ -101,10 +101,14 @@ function frameworkReason(error: Error): { readonly field: string; readonly reaso
  */
 export function discardBody(request: IncomingMessage): void {
   if (request.complete) return;
-  // The reader that was refused still listens for 'readable', and while anybody does, `resume` reads nothing.
+  // The reader that was refused still listens for 'readable', and while it does, `resume` reads nothing. Without a listener for
+  // 'data' the removal of the other one would end the flow again.
   request.removeAllListeners('readable');
+  request.on('data', () => undefined);
   request.resume();
-  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
+  const { socket } = request;
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS);
   timer.unref();
+  request.once('end', () => clearTimeout(timer));
   request.once('close', () => clearTimeout(timer));
 }

@@ -27,7 +27,9 @@ export async function readJsonBody(
   let isLarge = false;
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // One that is refused half-way is read to its end yet, by the one who answers: a request that was destroyed cannot be.
+  const received = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+  for await (const chunk of received) {
     length += chunk.length;
     if (length > maxBytes) throw tooLarge(maxBytes);
     if (!isLarge && Math.max(length, promised) > usualBytes) {
