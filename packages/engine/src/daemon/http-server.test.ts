@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { once, type EventEmitter } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { connect } from 'node:net';
@@ -77,9 +77,48 @@ test('what cannot be understood is the fault of the caller, not a failure of the
   }
 });
 
-test('a call with progress leaves its connection to the next one', async (t) => {
+/** A server with these routes alone. */
+async function serveRoutes(t: TestContext, routes: Routes, logger = pino({ level: 'silent' })) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-http-'));
-  const logger = pino({ level: 'silent' });
+  const server = createHttpServer(routes, async () => {}, { logger });
+  const socketPath = join(folder, 'engine.sock');
+  server.listen(socketPath);
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { server, socketPath };
+}
+
+test('a caller that goes away while it is shown progress is no failure of the engine', async (t) => {
+  const lines: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  const routes: Routes = {
+    'POST /images/pull': async (call) => {
+      await sendProgress(call, async (onProgress) => {
+        onProgress({ step: 'resolving', reference: 'x' });
+        await once(call.signal, 'abort');
+        throw call.signal.reason;
+      });
+      ended.resolve();
+    },
+  };
+  const logger = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const { socketPath } = await serveRoutes(t, routes, logger);
+  const asked = request({ socketPath, method: 'POST', path: '/images/pull', agent: false }).end();
+  const [response] = await once(asked, 'response');
+  await once(response as EventEmitter, 'data');
+  asked.on('error', () => undefined).destroy();
+  await ended.promise;
+  assert.deepEqual(
+    lines.filter((line) => (JSON.parse(line) as { level: number }).level >= 50),
+    [],
+  );
+});
+
+test('a call with progress leaves its connection to the next one', async (t) => {
   const routes: Routes = {
     'POST /images/pull': async (call) => {
       await call.json();
@@ -89,17 +128,9 @@ test('a call with progress leaves its connection to the next one', async (t) => 
       });
     },
   };
-  const server = createHttpServer(routes, async () => {}, { logger });
+  const { server, socketPath } = await serveRoutes(t, routes);
   let connections = 0;
   server.on('connection', () => (connections += 1));
-  const socketPath = join(folder, 'engine.sock');
-  server.listen(socketPath);
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-    rmSync(folder, { recursive: true, force: true });
-  });
   const client = new EngineClient({ socketPath });
   for (let call = 0; call < 3; call++) {
     const steps: string[] = [];

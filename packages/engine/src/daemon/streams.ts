@@ -36,6 +36,8 @@ export async function sendProgress(
     const result = await work(onProgress);
     response.end(`${take()}${JSON.stringify({ result })}\n`);
   } catch (error) {
+    // What was broken off for a caller who has gone is no failure.
+    if (call.signal.aborted) return undefined;
     if (!response.headersSent) {
       waiting = '';
       throw error;
