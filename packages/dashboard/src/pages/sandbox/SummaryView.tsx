@@ -12,7 +12,7 @@ import type { SandboxRecord } from './sandbox-record.ts';
 export function SummaryView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const { spec, requested } = sandbox;
   const facts: readonly (readonly [string, ReactNode])[] = [
-    ['Id', <Copied key="id" text={sandbox.id} />],
+    ['ID', <Copied key="id" text={sandbox.id} />],
     ['Slug', <Copied key="slug" text={sandbox.slug} />],
     ['Isolation', sandbox.isolation ?? 'not known yet'],
     ['Reason', sandbox.status_reason ?? '–'],
@@ -92,7 +92,7 @@ function Facts({ facts }: { readonly facts: readonly (readonly [string, ReactNod
   return (
     <dl className="facts">
       {facts.map(([name, value]) => (
-        <div key={name}>
+        <div key={name} className={name === 'ID' || name === 'Command' ? 'wide' : undefined}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
