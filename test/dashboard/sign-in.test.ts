@@ -93,6 +93,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
 
   await t.test('a second factor is set up and asked for; a recovery code replaces it, once', async () => {
     await page.goto(`${server.url}/account`);
+    await page.getByRole('cell', { name: 'Chrome on Linux this one' }).waitFor();
     await page.getByRole('button', { name: 'Turn it on' }).click();
     await page.getByRole('button', { name: 'Show the QR code' }).click();
     const secret = await page.locator('dialog pre').first().innerText();
@@ -102,7 +103,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
     assert.equal(scanned.searchParams.get('secret'), secret);
     assert.match(decodeURIComponent(scanned.pathname), /ann@example\.com/);
     const confirm = async (code: string) => {
-      await page.getByLabel('Code that the app shows').fill(code);
+      await page.getByLabel('Code from the app').fill(code);
       await page.locator('dialog').getByRole('button', { name: 'Turn it on' }).click();
     };
     const step = () => Math.floor(Date.now() / STEP_MS);

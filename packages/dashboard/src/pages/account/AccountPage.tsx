@@ -13,6 +13,7 @@ import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
 import { showToast } from '../../parts/toast-list.ts';
 import { DeleteAccount } from './DeleteAccount.tsx';
+import { nameOfBrowser } from './name-of-browser.ts';
 import { SecondFactor } from './SecondFactor.tsx';
 import { SshKeys } from './SshKeys.tsx';
 import { Tokens } from './Tokens.tsx';
@@ -151,7 +152,7 @@ function Sessions() {
         rows={data}
         keyOf={({ id }) => id}
         error={error}
-        empty={<p className="hint none">Nowhere.</p>}
+        empty={<p className="hint none">No sessions.</p>}
       />
     </Panel>
   );
@@ -163,12 +164,12 @@ const COLUMNS: readonly Column<Session>[] = [
     look: 'main',
     render: ({ user_agent, is_current }) => (
       <>
-        {user_agent === '' ? 'not told' : user_agent}
+        <span title={user_agent}>{nameOfBrowser(user_agent)}</span>
         {is_current ? <span className="hint"> this one</span> : null}
       </>
     ),
   },
-  { title: 'From', look: 'small', render: ({ source_address }) => source_address ?? '–' },
-  { title: 'Since', render: ({ created_at }) => <Time at={created_at} /> },
-  { title: 'Ends', look: 'small', render: ({ expires_at }) => <Time at={expires_at} /> },
+  { title: 'Address', look: 'small', render: ({ source_address }) => source_address ?? '–' },
+  { title: 'Signed in', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Expires', look: 'small', render: ({ expires_at }) => <Time at={expires_at} /> },
 ];

@@ -16,7 +16,7 @@ export function SecondFactor() {
   const [open, setOpen] = useState<'on' | 'off' | null>(null);
   const close = (): void => setOpen(null);
   return (
-    <Panel title="Second factor" hint="Signing in then also needs a code of an authenticator app">
+    <Panel title="Second factor" hint="A code from an authenticator app, beside the password">
       {error === null ? null : <Failure error={error} />}
       {data === undefined ? (
         <Loading rows={1} />
@@ -49,7 +49,7 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
         secret={recovery.join('\n')}
         onClose={onClose}
       >
-        <p className="hint">Each signs you in once, when you do not have the device with the app.</p>
+        <p className="hint">Each signs you in once, if you do not have the device with the app.</p>
       </OnceDialog>
     );
   const uri = begin.data?.uri ?? null;
@@ -63,7 +63,7 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
         onSubmit={() => begin.mutate({})}
         onClose={onClose}
       >
-        <p>You need an authenticator app on your phone: any that shows codes of six digits.</p>
+        <p>You need an authenticator app on your phone: any that shows codes of six digits works.</p>
       </FormDialog>
     );
   return (
@@ -79,7 +79,7 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
       <QrCode label="QR code with the secret" text={uri} />
       <CodeBlock label="Secret" text={new URL(uri).searchParams.get('secret') ?? ''} />
       <TextField
-        label="Code that the app shows"
+        label="Code from the app"
         field="code"
         inputMode="numeric"
         autoComplete="one-time-code"
@@ -104,7 +104,7 @@ function TurnOff({ onClose }: { readonly onClose: () => void }) {
       onClose={onClose}
     >
       <TextField
-        label="Code of the app, or a recovery code"
+        label="Code from the app, or a recovery code"
         field="code"
         required
         value={code}

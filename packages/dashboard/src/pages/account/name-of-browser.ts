@@ -1,0 +1,24 @@
+/** The first that fits: a browser names those that it wants to be taken for, too. */
+const BROWSERS = [
+  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
+  [/Chrom(?:e|ium)\/|\bCriOS\//, 'Chrome'],
+  [/\bVersion\/.*\bSafari\//, 'Safari'],
+] as const;
+const SYSTEMS = [
+  [/\bAndroid\b/, 'Android'],
+  [/\b(?:iPhone|iPad)\b/, 'iOS'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const;
+
+/** What people call the program that sent this `User-Agent`; one that is not known comes out as it is. */
+export function nameOfBrowser(userAgent: string): string {
+  const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  if (browser === undefined) return userAgent === '' ? 'unknown' : userAgent;
+  return system === undefined ? browser : `${browser} on ${system}`;
+}
