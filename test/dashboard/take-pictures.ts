@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client, Sandbox } from '@svc/sdk';
 import { createLocalToken } from '@svc/server/local';
+import { importPython } from '../e2e/interpreter-images.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import type { Page } from '../clients/open-browser.ts';
 import { checkAccessible, SCHEMES, SETTLED, SIZES } from './check-accessible.ts';
@@ -11,6 +12,14 @@ import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 /** Pictures of every page for people to look at, light and dark, wide and narrow, each examined by axe. `make pictures FOLDER=…` */
 const folder = resolve(process.argv[2] ?? join(tmpdir(), 'svc-pictures'));
 mkdirSync(folder, { recursive: true });
+const CODE = `import statistics
+
+def mean(values):  # of numbers
+    return statistics.fmean(values)
+
+for count in (10, 100, 1000):
+    print(f"mean of {count}:", mean(range(count)))
+`;
 
 await using ends = new AsyncDisposableStack();
 const args = ['--preview-domain', 'localhost'];
@@ -27,7 +36,6 @@ await take(page, 'new', '/orgs/acme/sandboxes/new');
 for (const view of [
   '',
   '/terminal',
-  '/code',
   '/logs',
   '/files',
   '/ports',
@@ -37,6 +45,18 @@ for (const view of [
   '/events',
 ])
   await take(page, `sandbox${view.replace('/', '-')}`, `/orgs/acme/sandboxes/${id}${view}`);
+const code = `/orgs/acme/sandboxes/${id}/code`;
+await take(page, 'sandbox-code-empty', code);
+await take(page, 'sandbox-code', code, async () => {
+  await page.getByRole('textbox', { name: 'Code', exact: true }).press('Control+A');
+  await page.keyboard.insertText(CODE);
+  await page.keyboard.press('Control+Enter');
+  await page.getByText('Finished.').waitFor();
+});
+await take(page, 'sandbox-file', `/orgs/acme/sandboxes/${id}/files?path=/tmp`, async () => {
+  await page.getByRole('button', { name: 'mean.py', exact: true }).click();
+  await page.locator('.cm-editor').waitFor();
+});
 for (const name of [
   'images',
   'snapshots',
@@ -62,9 +82,11 @@ async function fill(): Promise<readonly [string, string]> {
   const { secret } = await createLocalToken(place, OWNER, { name: 'pictures' });
   const client = new Client({ apiUrl: server.url, apiKey: secret, organization: 'acme' });
   const labels = { team: 'web', stage: 'test' };
+  await importPython(server.engine);
   const cmd = ['sh', '-c', 'while :; do date; sleep 1; done'];
   const spec = { runtime: { cmd } };
-  const shown = await Sandbox.create({ client, name: 'api-tests', image: BUSYBOX, labels, spec });
+  const shown = await Sandbox.create({ client, name: 'api-tests', image: 'python', labels, spec });
+  await shown.files.write('/tmp/mean.py', CODE);
   await Sandbox.create({ client, name: 'notebook-7', image: BUSYBOX, labels: { team: 'data' } });
   const stopped = await Sandbox.create({ client, name: 'nightly-build', image: BUSYBOX });
   await stopped.stop();
@@ -73,12 +95,19 @@ async function fill(): Promise<readonly [string, string]> {
     query: { start: true },
   });
   await shown.snapshot('clean');
+  await client.call('volumes.create', { body: { name: 'datasets', capacity_gib: 2 } });
+  await client.call('secrets.put', {
+    params: { name: 'API_TOKEN' },
+    body: { value: 'for pictures', allowed_hosts: [{ type: 'exact', value: 'api.example.com' }] },
+  });
   return [shown.id, failed.id];
 }
 
-async function take(at: Page, name: string, path: string): Promise<void> {
+/** With `prepare`, what is there once that has been done. */
+async function take(at: Page, name: string, path: string, prepare?: () => Promise<void>): Promise<void> {
   await at.goto(`${server.url}${path}`);
   await at.getByRole('heading').first().waitFor();
+  await prepare?.();
   for (const [size, viewport] of Object.entries(SIZES)) {
     await at.setViewportSize(viewport);
     for (const colorScheme of SCHEMES) {
