@@ -335,11 +335,12 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
 
   await t.test('a member signs in at the provider of the organization, for it alone', async () => {
     await go('settings');
+    await page.locator('.facts').getByText('Longest run of one sandbox', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Set it up' }).click();
     await page.getByLabel('Issuer').fill(provider.issuer);
     await page.getByLabel('Client ID').fill(CLIENT.client_id);
     await page.getByLabel('Client secret').fill(CLIENT.client_secret);
-    await page.getByRole('button', { name: 'Ask it and save' }).click();
+    await page.getByRole('button', { name: 'Check and save' }).click();
     await page.getByText(CLIENT.client_id).waitFor();
     provider.claims = { sub: 'ann', email: OWNER, email_verified: true };
     await page.context().clearCookies();

@@ -39,7 +39,7 @@ test('images, snapshots and ports are used from their pages', IN_A_BROWSER, asyn
     assert.equal(await page.getByLabel('Environment', { exact: true }).inputValue(), 'GREETING=hi');
     assert.equal(await page.getByLabel('Labels', { exact: true }).inputValue(), 'team=web');
     assert.equal(await page.getByLabel('Network access').inputValue(), 'public');
-    await page.getByText('lets rules open at most: public').waitFor();
+    await page.getByText('Most that the operator of this server allows: public addresses').waitFor();
     await checkLooks(page, 'the form of another try');
     await page.getByLabel('Image', { exact: true }).fill(BUSYBOX);
     await page.getByLabel('Command', { exact: true }).fill(`sh -c "${SERVE}"`);
@@ -61,7 +61,7 @@ test('images, snapshots and ports are used from their pages', IN_A_BROWSER, asyn
     assert.equal(await page.evaluate('document.activeElement.checkValidity()'), false);
     await page.getByRole('button', { name: 'Revoke the link to port 8080' }).click();
     await page.getByRole('button', { name: 'Revoke it' }).click();
-    await page.getByText('None with a token').waitFor();
+    await page.getByText('No links and no public ports').waitFor();
     assert.notEqual((await fetch(link)).status, 200);
   });
 
@@ -96,13 +96,16 @@ test('images, snapshots and ports are used from their pages', IN_A_BROWSER, asyn
     await row.getByText(/[KM]iB/).waitFor();
     await checkLooks(page, 'images');
     await page.getByRole('button', { name: 'Pull an image' }).click();
-    await page.getByLabel('Image', { exact: true }).fill('127.0.0.1:1/none');
+    const image = page.getByLabel('Image', { exact: true });
+    assert.match((await image.getAttribute('placeholder')) ?? '', /^registry\.example\.com\//);
+    await image.fill('127.0.0.1:1/none');
     await page.locator('dialog').getByRole('button', { name: 'Pull' }).click();
     await page.locator('dialog').getByRole('alert').waitFor();
     await checkLooks(page, 'a pull that failed');
     await page.getByRole('button', { name: 'Cancel' }).click();
     await row.getByRole('link', { name: 'Start a sandbox from' }).click();
-    assert.match(await page.getByLabel('Image', { exact: true }).inputValue(), /busybox/);
+    assert.match(await image.inputValue(), /busybox/);
+    assert.match((await image.getAttribute('placeholder')) ?? '', /busybox/, 'one that is on this server');
   });
 
   assert.deepEqual(complaints, []);

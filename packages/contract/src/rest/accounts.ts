@@ -8,7 +8,7 @@ import { User } from './users.ts';
 const Password = Type.String({
   minLength: 10,
   maxLength: 1024,
-  description: 'At least 10 characters; any of them',
+  description: 'At least 10 characters, of any kind',
 });
 /** Of somebody who signs in: whatever it is, it is right or wrong. */
 const AnyPassword = Type.String({ minLength: 1, maxLength: 1024 });

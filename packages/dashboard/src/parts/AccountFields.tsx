@@ -46,7 +46,7 @@ export function NewPasswordField({
     <TextField
       label={label}
       field="password"
-      hint="At least 10 characters; any of them"
+      hint="At least 10 characters, of any kind"
       type="password"
       autoComplete="new-password"
       minLength={10}

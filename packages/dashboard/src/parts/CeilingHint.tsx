@@ -7,7 +7,11 @@ export function CeilingHint() {
 }
 
 function describeCeiling(words: readonly string[]): string {
-  if (words.includes('all')) return 'The operator of this server lets rules open every address.';
-  const most = words.length === 0 ? 'nothing' : words.map((word) => word.replace('_', '-')).join(', ');
-  return `The operator of this server lets rules open at most: ${most}.`;
+  if (words.includes('all')) return 'The operator of this server allows rules to open every address.';
+  const most = words.length === 0 ? 'no address' : words.map(nameOf).join(', ');
+  return `Most that the operator of this server allows: ${most}.`;
+}
+
+function nameOf(word: string): string {
+  return word === 'public' ? 'public addresses' : word.replace('_', '-');
 }

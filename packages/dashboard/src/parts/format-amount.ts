@@ -26,6 +26,11 @@ export function formatScale(amount: number): string {
   return new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 }).format(amount);
 }
 
+/** `0.5 vCPU-hours`: with the unit as the server names it, for one. */
+export function formatQuantity(quantity: number, unit: string): string {
+  return `${formatNumber(quantity)} ${unit}${quantity === 1 ? '' : 's'}`;
+}
+
 /** At most two digits behind the point. */
 export function formatNumber(amount: number): string {
   return new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }).format(amount);

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { namesShown, roundUp } from './bar-scale.ts';
-import { formatBytes, formatCents, formatMib, formatNumber, formatScale } from './format-amount.ts';
+import {
+  formatBytes,
+  formatCents,
+  formatMib,
+  formatNumber,
+  formatQuantity,
+  formatScale,
+} from './format-amount.ts';
 import { ago, formatDay, formatSpan } from './format-time.ts';
 
 test('amounts are written as people read them', () => {
@@ -11,6 +18,8 @@ test('amounts are written as people read them', () => {
   assert.equal(formatMib(512), '512 MiB');
   assert.equal(formatCents(1230), '$12.30');
   assert.equal(formatNumber(1234.567), '1,234.57');
+  assert.equal(formatQuantity(0, 'GiB-month'), '0 GiB-months');
+  assert.equal(formatQuantity(1, 'vCPU-hour'), '1 vCPU-hour');
 });
 
 test('times are told from now, and spans with the two units that matter', () => {

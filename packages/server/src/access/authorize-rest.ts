@@ -156,7 +156,7 @@ export const ANYONE: Authority = {
   user: null,
   session: null,
   role: 'member',
-  actor: { kind: 'system', code: 'sign_in', label: 'Somebody who signs in' },
+  actor: { kind: 'system', code: 'sign_in', label: 'Sign-in page' },
   isOperator: false,
 };
 

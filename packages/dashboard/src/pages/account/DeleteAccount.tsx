@@ -12,7 +12,7 @@ export function DeleteAccount() {
   return (
     <Panel title="Delete your account">
       <p className="hint">
-        With your tokens, SSH keys and memberships, for good. Organizations and what is in them stay.
+        Your tokens, SSH keys and memberships are deleted for good. Organizations and what is in them stay.
       </p>
       <div className="actions">
         <Button look="danger" onClick={() => setAsking(true)}>
@@ -62,7 +62,7 @@ function Ask({ onClose }: { readonly onClose: () => void }) {
         onChange={setPassword}
       />
       <TextField
-        label="Or a code of your second factor"
+        label="Or a code from your authenticator app"
         field="code"
         autoComplete="one-time-code"
         value={code}

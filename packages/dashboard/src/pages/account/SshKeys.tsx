@@ -32,7 +32,7 @@ export function SshKeys() {
         rows={data}
         keyOf={({ id }) => id}
         error={error}
-        empty={<p className="hint none">You have none.</p>}
+        empty={<p className="hint none">No SSH keys.</p>}
       />
       {isMaking ? <NewSshKey onClose={() => setMaking(false)} /> : null}
     </Panel>
@@ -90,7 +90,7 @@ function NewSshKey({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Public key"
         field="public_key"
-        hint="The line of the .pub file, never the private key"
+        hint="The content of the .pub file, not the private key"
         placeholder="ssh-ed25519 AAAA…"
         required
         value={key}

@@ -30,7 +30,7 @@ export function Tokens() {
         rows={data}
         keyOf={({ id }) => id}
         error={error}
-        empty={<p className="hint none">You have none.</p>}
+        empty={<p className="hint none">No tokens.</p>}
       />
       {isMaking ? <NewToken onClose={() => setMaking(false)} /> : null}
     </Panel>

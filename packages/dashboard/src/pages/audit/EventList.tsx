@@ -99,7 +99,8 @@ function Actor({ actor }: { readonly actor: Event['actor'] }) {
   const kinds = { user: '', api_key: 'key', ssh_key: 'SSH key', system: 'system' } as const;
   return (
     <>
-      {name} <span className="hint">{kinds[actor.kind]}</span>
+      {name}
+      {kinds[actor.kind] === '' ? null : <span className="hint"> · {kinds[actor.kind]}</span>}
     </>
   );
 }

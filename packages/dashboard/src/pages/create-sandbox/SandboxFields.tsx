@@ -64,7 +64,7 @@ export function BasicFields({ form, set, focus }: BasicFieldsProps) {
       <TextField
         label="Command"
         field="runtime"
-        hint="Empty: the command of the image, or none: the sandbox then waits for commands"
+        hint="Leave empty for the command of the image. Without one, the sandbox waits for commands"
         value={form.command}
         onChange={(command) => set({ command })}
       />
@@ -127,8 +127,8 @@ function ImageField({ form, set, hasFocus }: FieldsProps & { readonly hasFocus: 
         required
         autoFocus={hasFocus}
         list={list}
-        placeholder={data?.[0]?.references[0] ?? 'python:3.13'}
-        hint="From a registry, or one that is on this server"
+        placeholder={data?.[0]?.references[0] ?? 'registry.example.com/name:tag'}
+        hint="On this server, or from a registry"
         value={form.image}
         onChange={(image) => set({ image })}
       />
@@ -166,7 +166,7 @@ export function NetworkFields({ form, set }: FieldsProps) {
           <LinesField
             label="Secrets"
             field="network.secrets"
-            hint="NAME@host,host: requests to these hosts get the secret; the sandbox itself never sees it"
+            hint="NAME@host,host, one per line: requests to these hosts get the secret; the sandbox never sees it"
             value={form.secrets}
             onChange={(secrets) => set({ secrets })}
           />

@@ -42,8 +42,8 @@ export function PullImage({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Image"
         field="reference"
-        hint="A private registry needs a password: set it under Secrets"
-        placeholder="python:3.13"
+        hint="Passwords for private registries are under Secrets"
+        placeholder="registry.example.com/name:tag"
         required
         autoFocus
         readOnly={pull.isPending}
@@ -53,7 +53,7 @@ export function PullImage({ onClose }: { readonly onClose: () => void }) {
       {pull.isPending ? (
         <div role="status">
           <Meter
-            label={progress?.message ?? 'Asking the registry'}
+            label={progress?.message ?? 'Connecting to the registry'}
             used={progress?.done_bytes ?? 0}
             limit={progress?.total_bytes ?? 1}
             format={formatBytes}

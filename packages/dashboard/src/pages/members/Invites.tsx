@@ -24,7 +24,7 @@ export function Invites() {
         rows={data}
         keyOf={({ id }) => id}
         error={error}
-        empty={<p className="hint none">No invite is open.</p>}
+        empty={<p className="hint none">No open invites.</p>}
       />
     </Panel>
   );

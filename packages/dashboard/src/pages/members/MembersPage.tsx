@@ -116,7 +116,7 @@ function Remove({ member }: { readonly member: Member }) {
       action={action}
     >
       <p>
-        Their sessions, tokens and SSH keys reach nothing here any more. API keys that they made belong to the
+        Their sessions, tokens and SSH keys no longer work here. API keys that they made belong to the
         organization and go on working.
       </p>
     </RemoveButton>

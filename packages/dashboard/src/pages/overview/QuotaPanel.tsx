@@ -38,7 +38,7 @@ export function QuotaPanel() {
             format={formatNumber}
           />
           <Meter
-            label="vCPU hours this month"
+            label="vCPU-hours this month"
             used={data.vcpu_hours_used}
             limit={data.included_vcpu_hours}
             format={formatNumber}

@@ -1,7 +1,7 @@
 import { useCall } from '../../api/use-call.ts';
 import { useIsPriced } from '../../api/use-is-priced.ts';
 import { Failure } from '../../parts/Failure.tsx';
-import { formatCents, formatNumber } from '../../parts/format-amount.ts';
+import { formatCents, formatQuantity } from '../../parts/format-amount.ts';
 import { Loading } from '../../parts/Loading.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 
@@ -30,7 +30,7 @@ export function SpendPanel() {
               <li key={name}>
                 <span>{name}</span>
                 <span className="amount">
-                  {formatNumber(quantity)} {unit}{' '}
+                  {formatQuantity(quantity, unit)}{' '}
                   {isPriced ? <span className="hint">{formatCents(amount_cents)}</span> : null}
                 </span>
               </li>

@@ -77,14 +77,14 @@ export function ChartsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   if (data.sampling.disabled)
     return (
       <EmptyState icon="chart" title="No measurements">
-        <p>The sandbox was created with runtime.disable_metrics_sample.</p>
+        <p>This sandbox was created without measurements (runtime.disable_metrics_sample).</p>
       </EmptyState>
     );
   return (
     <>
       <div className="filters">
         <SelectField
-          label="Window"
+          label="Period"
           value={range}
           onChange={setRange}
           choices={Object.entries(RANGES).map(([seconds, { title }]) => [seconds, title] as const)}

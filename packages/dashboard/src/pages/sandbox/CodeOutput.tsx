@@ -82,9 +82,7 @@ function AsText({ type, text }: { readonly type: string; readonly text: string }
 function UndrawnSvg({ svg, number }: { readonly svg: string; readonly number: number }) {
   return (
     <>
-      <p className="hint">
-        This picture is not drawn: it has parts, or as many, that could keep the browser busy for long.
-      </p>
+      <p className="hint">This picture is not drawn: its parts could keep the browser busy for long.</p>
       <Button icon="download" onClick={() => saveFile(`result-${number}.svg`, [svg])}>
         Save the SVG
       </Button>

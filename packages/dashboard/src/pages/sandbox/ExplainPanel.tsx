@@ -7,13 +7,18 @@ import { Form, FormFailure } from '../../parts/Form.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 
-const PROTOCOLS = ['tcp', 'udp', 'icmpv4', 'icmpv6'] as const;
+const PROTOCOLS = [
+  ['tcp', 'TCP'],
+  ['udp', 'UDP'],
+  ['icmpv4', 'ICMPv4'],
+  ['icmpv6', 'ICMPv6'],
+] as const;
 
 /** Asks which rule decides about a connection, without making one. */
 export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [host, setHost] = useState('');
   const [port, setPort] = useState('443');
-  const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>('tcp');
+  const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number][0]>('tcp');
   const explain = useAction('network.explain');
   const submit = (): void => {
     const body = { host: host.trim(), protocol, ...(port === '' ? {} : { port: Number(port) }) };
@@ -43,9 +48,9 @@ export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
           <SelectField
             label="Protocol"
             field="protocol"
-            choices={PROTOCOLS.map((name) => [name, name] as const)}
+            choices={PROTOCOLS}
             value={protocol}
-            onChange={(value) => setProtocol(PROTOCOLS.find((name) => name === value) ?? 'tcp')}
+            onChange={(value) => setProtocol(PROTOCOLS.find(([name]) => name === value)?.[0] ?? 'tcp')}
           />
         </div>
         <FormFailure />

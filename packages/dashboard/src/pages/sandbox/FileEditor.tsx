@@ -33,7 +33,7 @@ export function FileEditor({ sandbox, path, onClose }: FileEditorProps) {
   return (
     <Dialog title={path} onClose={onClose}>
       {error instanceof TypeError ? (
-        <p className="panel-body">This is no text. Download it to look at it.</p>
+        <p className="panel-body">This file is not text. Download it to open it.</p>
       ) : error === null ? null : (
         <Failure error={error} />
       )}

@@ -38,7 +38,7 @@ export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
       title="Log"
       hint="Newest at the end, updated live"
       isFlush
-      actions={<CheckField label="Messages of svc" checked={hasSystem} onChange={setSystem} />}
+      actions={<CheckField label="Messages from svc" checked={hasSystem} onChange={setSystem} />}
     >
       {error === null ? null : <Failure error={error} />}
       {entries.length === 0 ? (

@@ -90,7 +90,7 @@ function OpenPort({ sandbox: { id } }: PortsViewProps) {
 }
 
 const ACCESS: Readonly<Record<Opened['access'], string>> = {
-  open: 'It works on the machine of this server only.',
+  open: 'It works only on the machine that runs this server.',
   public: 'The port is public: the link works for every person who can reach this server.',
   token: 'The link has a token: every person who has the link can use the port.',
 };
@@ -142,14 +142,14 @@ function Previews({ sandbox: { id } }: PortsViewProps) {
     { title: 'Actions', look: 'end', render: (preview) => <Revoke sandboxId={id} preview={preview} /> },
   ];
   return (
-    <Panel title="Links that work" isFlush>
+    <Panel title="Active links" isFlush>
       <DataTable
-        label="Links that work"
+        label="Active links"
         columns={columns}
         rows={data}
         keyOf={({ id: previewId }) => previewId}
         error={error}
-        empty={<p className="hint none">None with a token, and no port is public.</p>}
+        empty={<p className="hint none">No links and no public ports.</p>}
       />
     </Panel>
   );

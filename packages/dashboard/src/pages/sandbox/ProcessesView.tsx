@@ -69,7 +69,7 @@ function Kill({ process }: { readonly process: Process }) {
       onClick={() =>
         signal.mutate(
           { params, body: { signal: 'SIGTERM' } },
-          { onError: (error) => showToast('It was not told to end', error) },
+          { onError: (error) => showToast('The process was not signalled', error) },
         )
       }
     >

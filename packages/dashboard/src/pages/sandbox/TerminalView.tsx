@@ -21,7 +21,7 @@ export function TerminalView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   return (
     <Panel
       title="Terminal"
-      hint="A shell of its own; it ends with this page. Ctrl-Shift-Enter takes the keyboard out of it"
+      hint="The shell ends when you leave this page. Ctrl-Shift-Enter moves the focus out of it"
       isFlush
       actions={
         <Button icon="refresh" onClick={() => setRun(run + 1)}>

@@ -21,7 +21,7 @@ export function Registries() {
   return (
     <Panel
       title="Registries"
-      hint="Passwords to pull private images with"
+      hint="Passwords for private images"
       isFlush
       actions={
         mayChange ? (
@@ -37,7 +37,7 @@ export function Registries() {
         rows={data}
         keyOf={({ id }) => id}
         error={error}
-        empty={<p className="hint none">Images are pulled without a password.</p>}
+        empty={<p className="hint none">No passwords: only public images can be pulled.</p>}
       />
       {isMaking ? <NewRegistry onClose={() => setMaking(false)} /> : null}
     </Panel>
@@ -69,7 +69,7 @@ function Remove({ id, registry_host: host }: Registry) {
       input={{ params: { id } }}
       action={action}
     >
-      <p>Private images of it cannot be pulled from then on.</p>
+      <p>Its private images can no longer be pulled.</p>
     </RemoveButton>
   );
 }
@@ -92,7 +92,7 @@ function NewRegistry({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Host"
         field="registry_host"
-        placeholder="ghcr.io"
+        placeholder="registry.example.com"
         required
         autoFocus
         value={host}

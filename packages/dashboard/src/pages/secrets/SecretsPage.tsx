@@ -30,7 +30,7 @@ export function SecretsPage() {
   return (
     <Page
       title="Secrets"
-      hint="A sandbox has a placeholder; requests to the hosts named here get the value on their way out."
+      hint="Sandboxes see a placeholder. Requests to the hosts listed here get the value on their way out."
       actions={make}
     >
       <Panel isFlush>
@@ -78,7 +78,7 @@ function Remove({ name }: Secret) {
       input={{ params: { name } }}
       action={action}
     >
-      <p>The value cannot be shown again. A secret that a sandbox refers to stays.</p>
+      <p>The value cannot be shown again. A secret that a sandbox uses cannot be deleted.</p>
     </RemoveButton>
   );
 }

@@ -18,11 +18,11 @@ export function ProviderPanel() {
   return (
     <Panel
       title="Identity provider"
-      hint="Members sign in there (OpenID Connect), for this organization alone"
+      hint="Members sign in with OpenID Connect, for this organization only"
       actions={<Button onClick={() => setSetting(true)}>{isNone ? 'Set it up' : 'Change it'}</Button>}
     >
       {error === null || isNone ? null : <Failure error={error} />}
-      {isNone ? <p className="hint">There is none: members sign in with a password.</p> : null}
+      {isNone ? <p className="hint">None: members sign in with a password.</p> : null}
       {data === undefined || isNone ? null : (
         <>
           <dl className="facts">
@@ -37,7 +37,7 @@ export function ProviderPanel() {
             input={{}}
             action={remove}
           >
-            <p>Sessions that began there end at once.</p>
+            <p>Sessions that were signed in with it end at once.</p>
           </RemoveButton>
         </>
       )}
@@ -71,7 +71,7 @@ function ProviderForm({ onClose }: { readonly onClose: () => void }) {
   return (
     <FormDialog
       title="Identity provider"
-      action="Ask it and save"
+      action="Check and save"
       isBusy={put.isPending}
       error={put.error}
       onSubmit={() => put.mutate({ body })}
@@ -92,7 +92,7 @@ function ProviderForm({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Client secret"
         field="client_secret"
-        hint="Empty: the provider asks for none"
+        hint="Leave empty if the provider needs none"
         type="password"
         autoComplete="off"
         value={secret}
@@ -101,7 +101,7 @@ function ProviderForm({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Domains"
         field="allowed_domains"
-        hint="Users with a confirmed address there join as members; others need an invite"
+        hint="Users with a confirmed address in these domains join as members; all others need an invite"
         placeholder="example.com"
         value={domains}
         onChange={setDomains}

@@ -53,7 +53,7 @@ function General() {
           <TextField
             label="Slug"
             field="slug"
-            hint="In addresses, and the namespace of the self-hosted API"
+            hint="Used in addresses, and as the namespace of JSON-RPC"
             required
             value={slug}
             onChange={setSlug}
@@ -90,7 +90,7 @@ function End() {
   const remove = useAction('organizations.remove', { onDone: () => location.assign('/') });
   return (
     <Panel title="Delete the organization">
-      <p className="hint">With its sandboxes, volumes, snapshots and keys, for good.</p>
+      <p className="hint">Its sandboxes, volumes, snapshots and keys are deleted for good.</p>
       <div className="actions">
         <Button look="danger" onClick={() => setAsking(true)}>
           Delete {name}

@@ -145,7 +145,7 @@ function NoToken() {
   return (
     <Door
       title="Open the link again"
-      hint="The secret of an invite is in its link, and this address has none."
+      hint="This address is incomplete: open the whole link of the invite."
       error={null}
       onSubmit={() => navigate('/')}
     >

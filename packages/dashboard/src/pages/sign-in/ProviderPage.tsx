@@ -32,8 +32,8 @@ function Begin() {
   const redirect = `${location.origin}/sign-in/provider`;
   return (
     <Door
-      title="Sign in at a provider"
-      hint="Your organization says where its members sign in."
+      title="Sign in with an identity provider"
+      hint="The one that your organization has set up."
       error={begin.error}
       onSubmit={() => begin.mutate({ body: { organization: slug.trim(), redirect_uri: redirect } })}
       foot={<Link href="/sign-in">Sign in with a password</Link>}

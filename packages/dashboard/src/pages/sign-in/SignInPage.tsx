@@ -64,11 +64,11 @@ export function PasswordSignIn({ title, hint, foot, fixedEmail, onDone }: Passwo
 function OtherWays() {
   return (
     <>
-      <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>
+      <Link href="/sign-in/provider">Sign in with an identity provider</Link>
       <br />
       Invited, or new here? <Link href="/sign-up">Create an account</Link>
       <br />
-      Locked out? The operator has <code>svc user link</code>
+      Locked out? Ask the operator for a link: <code>svc user link</code>
     </>
   );
 }

@@ -13,11 +13,11 @@ import { useSignedIn } from './use-signed-in.ts';
 const WAYS = {
   open: {
     title: 'Create an account',
-    hint: 'With an invite, open its link: it works for the address that was invited.',
+    hint: 'If you were invited, open the link of the invite instead.',
   },
   owner: {
     title: 'Welcome to svc',
-    hint: 'Yours is the first account here. It will own the organization “default”, which API keys of this machine belong to as well.',
+    hint: 'This is the first account. It owns the organization “default”, to which the API keys of this machine belong too.',
   },
 } as const;
 

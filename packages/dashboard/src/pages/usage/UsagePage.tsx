@@ -7,7 +7,7 @@ import { DataTable, type Column } from '../../parts/DataTable.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
-import { formatCents, formatNumber, formatScale } from '../../parts/format-amount.ts';
+import { formatCents, formatNumber, formatQuantity, formatScale } from '../../parts/format-amount.ts';
 import { formatDay } from '../../parts/format-time.ts';
 import { Loading } from '../../parts/Loading.tsx';
 import { Page } from '../../parts/Page.tsx';
@@ -66,7 +66,7 @@ function MonthPanel() {
             <div key={name}>
               <dt>{name}</dt>
               <dd>
-                {formatNumber(quantity)} {unit}
+                {formatQuantity(quantity, unit)}
                 {isPriced ? ` · ${formatCents(amount_cents)}` : ''}
               </dd>
             </div>
@@ -94,11 +94,11 @@ function WindowPanels({ from, to }: { readonly from: string; readonly to: string
   };
   return (
     <>
-      <Panel title="vCPU hours by day">
+      <Panel title="vCPU-hours by day">
         <BarChart
-          label={`vCPU hours by day from ${from} to ${to}`}
+          label={`vCPU-hours by day from ${from} to ${to}`}
           bars={days.map(({ day, vcpuHours }) => ({ label: day, amount: vcpuHours }))}
-          format={(amount) => `${formatNumber(amount)} vCPU hours`}
+          format={(amount) => `${formatNumber(amount)} vCPU-hours`}
           formatScale={formatScale}
           formatLabel={formatDay}
         />
@@ -139,9 +139,9 @@ const COLUMNS: readonly Column<ThingUsage>[] = [
       </>
     ),
   },
-  { title: 'vCPU h', look: 'end', render: ({ vcpuHours }) => formatNumber(vcpuHours) },
-  { title: 'Memory GiB h', look: 'end', render: ({ memoryGibHours }) => formatNumber(memoryGibHours) },
-  { title: 'Disk GiB h', look: 'end', render: ({ diskGibHours }) => formatNumber(diskGibHours) },
+  { title: 'vCPU-hours', look: 'end', render: ({ vcpuHours }) => formatNumber(vcpuHours) },
+  { title: 'Memory, GiB-hours', look: 'end', render: ({ memoryGibHours }) => formatNumber(memoryGibHours) },
+  { title: 'Disk, GiB-hours', look: 'end', render: ({ diskGibHours }) => formatNumber(diskGibHours) },
 ];
 
 function readDay(text: string | null): string | undefined {

@@ -38,7 +38,7 @@ export function VolumesPage() {
           error={error}
           empty={
             <EmptyState icon="disk" title="No volumes yet">
-              <p>A sandbox mounts one at a path; what it writes there stays.</p>
+              <p>A sandbox mounts a volume at a path; what it writes there is kept.</p>
               {make}
             </EmptyState>
           }
@@ -87,7 +87,7 @@ function Remove({ volume: { id, name, kind } }: { readonly volume: Volume }) {
       input={{ params: { id } }}
       action={action}
     >
-      <p>All its files are gone for good. A volume that a sandbox uses stays.</p>
+      <p>All its files are deleted for good. A volume that a sandbox uses cannot be deleted.</p>
     </RemoveButton>
   );
 }
@@ -119,7 +119,7 @@ function NewVolume({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="Capacity in GiB"
         field="capacity_gib"
-        hint="Empty: no limit of its own"
+        hint="Leave empty for no limit"
         type="number"
         min={1}
         value={gib}

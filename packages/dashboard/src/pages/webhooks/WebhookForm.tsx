@@ -73,7 +73,7 @@ function Fields({ title, action, known, sending, onSend, onClose }: FieldsProps)
       <TextField
         label="Address"
         field="url"
-        hint="https, and reachable from the server"
+        hint="An https address that the server can reach"
         inputMode="url"
         placeholder="https://example.com/hooks"
         required

@@ -133,7 +133,7 @@ function Facts({ webhook }: { readonly webhook: Webhook }) {
         )}
         {webhook.previous_secret_until === null ? null : (
           <div>
-            <dt>The secret before signs too until</dt>
+            <dt>The previous secret is valid until</dt>
             <dd>
               <Time at={webhook.previous_secret_until} />
             </dd>

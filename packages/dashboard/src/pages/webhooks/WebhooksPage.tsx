@@ -28,7 +28,7 @@ export function WebhooksPage() {
   return (
     <Page
       title="Webhooks"
-      hint="Events of the organization are posted to these addresses, signed, at least once."
+      hint="Events of the organization are sent to these addresses, signed, at least once."
       actions={make}
     >
       <Panel isFlush>
@@ -40,7 +40,7 @@ export function WebhooksPage() {
           error={error}
           empty={
             <EmptyState icon="signal" title="No webhooks yet">
-              <p>Another program can be told as it happens: a sandbox failed, ends soon, or met a limit.</p>
+              <p>Another program can be notified when a sandbox fails, ends soon or reaches a limit.</p>
               {make}
             </EmptyState>
           }

@@ -106,7 +106,7 @@ function snippetsFor({ url, needsKey }: LandingFacts): readonly Snippet[] {
   const start = call('sandbox.start', { sandbox: 'demo', config: { image: 'python' } });
   const run = call('sandbox.repl.run', { sandbox: 'demo', language: 'python', code: 'sum(range(10))' });
   const rpc = (body: string) =>
-    `curl -s ${url}/api/v1/rpc${key} -H 'Content-Type: application/json' \\\n  -d '${body}'`;
+    `curl -s ${url}/api/v1/rpc${key} \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`;
   return [
     {
       id: 'cli',
@@ -116,10 +116,10 @@ function snippetsFor({ url, needsKey }: LandingFacts): readonly Snippet[] {
     { id: 'sdk', title: 'TypeScript, with SVC_API_URL as above', text: SDK },
     { id: 'rest', title: 'REST', text: `curl -s "${url}/v1/sandboxes?limit=20"${key}` },
     { id: 'rpc', title: 'JSON-RPC', text: `${rpc(start)}\n${rpc(run)}` },
-    { id: 'mcp', title: 'AI tools, over MCP', text: JSON.stringify(mcp, null, 2) },
+    { id: 'mcp', title: 'MCP over HTTP, for AI tools', text: JSON.stringify(mcp, null, 2) },
     {
       id: 'mcp-stdio',
-      title: 'AI tools that start their servers themselves',
+      title: 'MCP over standard input and output, for AI tools',
       text: `svc mcp --url ${url}`,
     },
   ];
