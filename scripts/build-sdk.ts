@@ -1,15 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix, resolve } from 'node:path';
+import { renderRestTypes } from './sdk-types.ts';
 
 /**
  * Makes the package that users of the SDK install: JavaScript and types for Node 22 and for browsers, with the part of the contract
@@ -23,9 +15,9 @@ const contract = readManifest('contract');
 const ENTRIES = ['sdk/src/index.ts', 'sdk/src/node.ts', 'sdk/src/platform/browser-platform.ts'];
 
 compile();
+writeFileSync(join(folder, 'contract/rest/index.d.ts'), renderRestTypes());
 for (const path of globSync(['**/*.js', '**/*.d.ts'], { cwd: folder })) pointToContract(path);
 dropUnreached();
-requireTypes();
 cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
 cpSync(join(ROOT, 'packages/sdk/README.md'), join(folder, 'README.md'));
 writeFileSync(join(folder, 'package.json'), `${JSON.stringify(packageManifest(), null, 2)}\n`);
@@ -118,28 +110,26 @@ function pointToContract(path: string): void {
   if (pointed !== text) writeFileSync(file, pointed);
 }
 
-/** Most of the contract is there for its types alone. */
+/** Most of the contract is there for servers, and most declarations for the SDK itself. */
 function dropUnreached(): void {
+  const doors = ENTRIES.map((entry) => entry.replace('/src/', '/').replace(/\.ts$/, '.js'));
+  const programs = reachedFrom([...doors, 'sdk/platform/node-platform.js'], (path) => path);
+  const types = reachedFrom(doors.slice(0, 2), (path) => path.replace(/(?:\.d)?\.[jt]s$/, '.d.ts'));
+  for (const path of globSync(['**/*.js', '**/*.d.ts'], { cwd: folder }))
+    if (!programs.has(path) && !types.has(path)) rmSync(join(folder, path));
+}
+
+/** @throws Error when a file names one that is not there; a user's compiler would make `any` of what it tells */
+function reachedFrom(doors: readonly string[], fileOf: (named: string) => string): ReadonlySet<string> {
   const reached = new Set<string>();
-  const follow = (path: string): void => {
+  const follow = (named: string): void => {
+    const path = fileOf(named);
     if (reached.has(path)) return;
     reached.add(path);
     for (const target of neighboursOf(path)) follow(target);
   };
-  for (const entry of [...ENTRIES, 'sdk/src/platform/node-platform.ts']) {
-    follow(entry.replace('/src/', '/').replace(/\.ts$/, '.js'));
-  }
-  for (const path of globSync('**/*.js', { cwd: folder })) if (!reached.has(path)) rmSync(join(folder, path));
-}
-
-/** @throws Error when a file of types names one that is not there; a user's compiler would make `any` of what it tells */
-function requireTypes(): void {
-  for (const path of globSync('**/*.d.ts', { cwd: folder })) {
-    for (const target of neighboursOf(path)) {
-      const types = target.replace(/(?:\.d)?\.[jt]s$/, '.d.ts');
-      if (!existsSync(join(folder, types))) throw new Error(`${path} names ${target}, which was not built`);
-    }
-  }
+  for (const door of doors) follow(door);
+  return reached;
 }
 
 function neighboursOf(path: string): string[] {
@@ -165,6 +155,14 @@ function packageManifest(): object {
       },
     },
     exports: { '.': door('index'), './node': door('node') },
-    dependencies: contract.dependencies,
+    dependencies: dependenciesInUse(),
   };
+}
+
+function dependenciesInUse(): object {
+  const texts = globSync(['**/*.js', '**/*.d.ts'], { cwd: folder }).map((path) =>
+    readFileSync(join(folder, path), 'utf8'),
+  );
+  const isInUse = (name: string): boolean => texts.some((text) => text.includes(`from '${name}`));
+  return Object.fromEntries(Object.entries(contract.dependencies).filter(([name]) => isInUse(name)));
 }

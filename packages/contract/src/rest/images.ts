@@ -5,16 +5,6 @@ import { MessageResponse, NO_FIELDS, nullable, optional, Timestamp } from './fie
 import { EVENT_STREAM, type RestOperation } from './rest-operation.ts';
 import { RegistryChoice } from './sandbox-fields.ts';
 
-/** The data of the `done` event of a pull. */
-export interface PulledImage {
-  /** As it was asked for. */
-  readonly reference: string;
-  /** Of its manifest; null when it came from no registry. */
-  readonly digest: string | null;
-  /** Unpacked. */
-  readonly size_bytes: number;
-}
-
 const Reference = Type.String({ minLength: 1, maxLength: 512, description: 'A name or an id of the image' });
 
 const ImageView = strictObject({

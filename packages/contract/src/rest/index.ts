@@ -13,8 +13,8 @@ export type { SandboxMetric } from './metrics.ts';
 export { LIMIT_NAMES, SELF_HOSTED_PLAN } from './plan-fields.ts';
 export { readPlanFile } from './read-plan-file.ts';
 export type { BillingPlan, LimitName, Limits, Prices } from './plan-fields.ts';
-export type { FetchProgress } from './progress.ts';
-export type { ImageView, PulledImage } from './images.ts';
+export type { FetchProgress, PulledImage } from './fetch-events.ts';
+export type { ImageView } from './images.ts';
 export { ORGANIZATION_SLUG_PATTERN } from './organization-fields.ts';
 export {
   DEFAULT_OUTPUT_BUFFER_BYTES,

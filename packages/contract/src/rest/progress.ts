@@ -2,16 +2,6 @@ import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, Uuid } from './fields.ts';
 import { EVENT_STREAM, type RestOperation } from './rest-operation.ts';
 
-/** The data of `progress` events: how far the image of a sandbox is. */
-export interface FetchProgress {
-  /** What is being done, for people. */
-  readonly message: string;
-  /** Null: this step is not counted. */
-  readonly done_bytes: number | null;
-  /** Of all layers that were missing, compressed. */
-  readonly total_bytes: number | null;
-}
-
 export const progressOperations = {
   'progress.follow': {
     summary:

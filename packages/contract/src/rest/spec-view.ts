@@ -133,9 +133,7 @@ const SPEC_FIELDS = {
   resources: strictObject({ vcpus: Whole, memory_mib: Whole, disk_size_mib: nullable(Whole) }),
   rlimits: Type.Array(
     strictObject({
-      resource: Type.Enum(
-        RLIMIT_RESOURCES.map((name) => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`),
-      ),
+      resource: Type.Enum(RLIMIT_RESOURCES.map(toPascalCase)),
       soft: Whole,
       hard: Whole,
     }),
@@ -166,3 +164,8 @@ export const RequestedSpecView = Type.Object(SPEC_FIELDS, {
   description:
     'What was asked for, in the shape of `spec`, with defaults and without what the image says; there until the image is known, and while the sandbox is failed',
 });
+
+function toPascalCase<Text extends string>(text: Text): Capitalize<Text> {
+  // It is what the type says.
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}` as Capitalize<Text>;
+}

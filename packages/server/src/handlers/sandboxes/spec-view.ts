@@ -271,6 +271,7 @@ function toPolicyView(policy: NetworkPolicy): SandboxSpecView['network']['policy
   return { default_egress, default_ingress, rules: shown };
 }
 
-function toPascalCase(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1);
+function toPascalCase<Text extends string>(text: Text): Capitalize<Text> {
+  // It is what the type says.
+  return (text.slice(0, 1).toUpperCase() + text.slice(1)) as Capitalize<Text>;
 }
