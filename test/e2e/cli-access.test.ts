@@ -182,7 +182,7 @@ test('the pull of an image is a bar on a terminal and lines in a log, for a sand
   await using tmux = await Tmux.open(svc.home, annOf(svc.env));
   try {
     await tmux.line(`clear; ${SVC} run ${host}/one echo pulled-$((40+2))`);
-    await tmux.until(/run-\w+: downloading ░+ 0 B of [\d.]+ \w+ … \d+ s/);
+    await tmux.until(/run-\w+: downloading ░+ 0 B of [\d.]+ \w+ … \d+s/);
   } finally {
     blocked.resolve();
   }
@@ -194,7 +194,7 @@ test('the pull of an image is a bar on a terminal and lines in a log, for a sand
   let lines = '';
   for await (const chunk of child.stderr ?? []) {
     lines += String(chunk);
-    if (lines.includes('downloading 0 % of')) again.resolve();
+    if (lines.includes('downloading 0% of')) again.resolve();
   }
   assert.match(await output, /two {2}sha256:[0-9a-f]{64} {2}[\d.]+ \w+\n$/, lines);
   assert.doesNotMatch(lines, /░|\r/);

@@ -209,6 +209,22 @@ test('a server that is not there is named, with the command that starts one', as
   assert.ok(!wrong.stderr.includes('svc_wrong'));
 });
 
+test('a limit that stands in the way is told as svc quota shows it', async (t) => {
+  const { svc } = cli;
+  const here = ['--path', svc.server.engine.folder];
+  const limit = async (value: string) =>
+    await svc.succeed(['org', 'quota', 'default', `max_memory_mib_per_sandbox=${value}`, ...here]);
+  t.after(() => limit('plan'));
+  await limit('1024');
+  assert.match(await svc.succeed(['quota']), /^Memory of one sandbox +1\.0 GiB$/m);
+  const { code, stderr } = await svc.run(['create', '-m', '2G', BUSYBOX]);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /\(Memory of one sandbox: at most 1\.0 GiB, this makes it 2\.0 GiB\)\n {2}try: svc quota\n$/,
+  );
+});
+
 test('images of a server are listed over its API, and what the operator brought is not given up there', async () => {
   const { svc } = cli;
   const listed = await svc.run(['image', 'ls']);
@@ -354,7 +370,7 @@ test('a server that hangs is noticed within the time it is given', async (t) => 
   ] as const) {
     const { code, stderr } = await svc.run(words, { env: { ...svc.env, SVC_API_URL, ...more } });
     assert.equal(code, 1);
-    assert.match(stderr, /has not answered for 1 s\n {2}try: svc server logs .*--server-timeout/);
+    assert.match(stderr, /has not answered for 1s\n {2}try: svc server logs .*--server-timeout/);
   }
   const wrong = await svc.run(['ps', '--server-timeout', 'soon']);
   assert.deepEqual([wrong.code, /from 1s to 24h, not 'soon'/.test(wrong.stderr)], [2, true], wrong.stderr);

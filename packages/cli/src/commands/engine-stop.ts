@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
 import { findEngine } from '../engine/engine-process.ts';
 import { examples } from '../examples.ts';
+import { formatDuration } from '../terminal/amounts.ts';
 import { print, printJson } from '../terminal/print.ts';
 
 const STOP_TIMEOUT_MS = 30_000;
@@ -31,7 +32,7 @@ async function stop(_options: unknown, command: Command): Promise<void> {
   while ((await findEngine(dataFolder)) !== undefined) {
     if (performance.now() > deadline)
       throw new Error(
-        `the engine (pid ${pid}) did not stop in ${STOP_TIMEOUT_MS / 1000} s\n  try: svc engine logs`,
+        `the engine (pid ${pid}) did not stop in ${formatDuration(STOP_TIMEOUT_MS / 1000)}\n  try: svc engine logs`,
       );
     await delay(POLL_MS);
   }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
 import type { FrozenProcess, SandboxStatus, ServerStatus } from '@svc/server/admin';
 import { examples } from '../examples.ts';
-import { formatAge, formatBytes } from '../terminal/amounts.ts';
+import { formatAge, formatBytes, formatPercent } from '../terminal/amounts.ts';
 import { describeDisk } from '../terminal/describe-disk.ts';
 import { print, printJson } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -71,7 +71,7 @@ function toRow(sandbox: SandboxStatus): string[] {
     namespace,
     name,
     state,
-    cpuPercent === null ? '-' : `${cpuPercent}%`,
+    cpuPercent === null ? '-' : formatPercent(cpuPercent),
     memoryBytes === null ? '-' : formatBytes(memoryBytes),
     diskBytes === null ? '-' : formatBytes(diskBytes),
     ...(failure === null ? [] : [failure]),

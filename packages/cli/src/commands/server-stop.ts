@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
 import { examples } from '../examples.ts';
+import { formatDuration } from '../terminal/amounts.ts';
 import { print, printJson } from '../terminal/print.ts';
 
 const STOP_TIMEOUT_MS = 40_000;
@@ -28,7 +29,7 @@ async function stop(_options: unknown, command: Command): Promise<void> {
   while ((await findServer(dataFolder)) !== undefined) {
     if (performance.now() > deadline) {
       throw new Error(
-        `the server (pid ${pid}) did not stop in ${STOP_TIMEOUT_MS / 1000} s\n  try: svc server logs`,
+        `the server (pid ${pid}) did not stop in ${formatDuration(STOP_TIMEOUT_MS / 1000)}\n  try: svc server logs`,
       );
     }
     await delay(POLL_MS);

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import type { Client, RestCallOutput, Sandbox } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { formatBytes } from '../terminal/amounts.ts';
+import { formatBytes, formatPercent } from '../terminal/amounts.ts';
 import { printDrawn, printJson } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -68,7 +68,7 @@ function statsTable(all: readonly Measured[]): string {
     const bytes = (key: keyof Metrics['metrics']) => shown(last(key), formatBytes);
     return [
       name,
-      shown(last('cpu'), (percent) => `${percent.toFixed(1)}%`),
+      shown(last('cpu'), formatPercent),
       `${bytes('memory_bytes')} of ${bytes('memory_limit_bytes')}`,
       `${bytes('disk_used_bytes')} of ${bytes('disk_total_bytes')}`,
       `${bytes('net_rx_bytes_rate')}/s in, ${bytes('net_tx_bytes_rate')}/s out`,

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { collectLabel, type Labels } from '../arguments/label.ts';
-import { wholeNumber } from '../arguments/number.ts';
+import { parseGib } from '../arguments/memory.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson } from '../terminal/print.ts';
@@ -14,12 +14,12 @@ export function createCommand(): Command {
   return new Command('create')
     .description('Makes a volume.')
     .argument('<name>', 'lowercase letters, digits and hyphens')
-    .option('--capacity <gib>', 'GiB that its files may take', wholeNumber(1))
+    .option('--capacity <gib>', 'GiB that its files may take (10, 10G, 1T)', parseGib)
     .option('-l, --label <key=value>', 'to find it by (repeatable)', collectLabel)
     .addHelpText(
       'after',
       examples(
-        ['svc volume create data --capacity 10', 'at most 10 GiB'],
+        ['svc volume create data --capacity 10G', 'at most 10 GiB'],
         ['svc run -v data:/data python sh -c "ls /data"', 'then: use it'],
       ),
     )

@@ -28,7 +28,7 @@ async function list(options: { readonly quiet?: boolean }, command: Command): Pr
   const rows = volumes.map((volume) => [
     volume.name ?? HOST_VOLUME,
     volume.used_bytes === null ? '-' : formatBytes(volume.used_bytes),
-    volume.capacity_bytes === null ? 'no cap' : formatBytes(volume.capacity_bytes),
+    volume.capacity_bytes === null ? 'unlimited' : formatBytes(volume.capacity_bytes),
     volume.status,
     formatAge(volume.created_at, now),
   ]);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
+import { formatBytes } from '../terminal/amounts.ts';
 import { tell } from '../terminal/print.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
 import { withoutQuestions } from './without-questions.ts';
@@ -36,7 +37,7 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
 export async function show(output: AsyncIterable<DetachedOutput>): Promise<void> {
   for await (const event of output) {
     if (event.kind === 'dropped') {
-      tell(`… ${event.to - event.from} bytes of ${event.stream} were not kept …`);
+      tell(`… ${formatBytes(event.to - event.from)} of ${event.stream} were not kept …`);
       continue;
     }
     const stream = event.stream === 'stderr' ? process.stderr : process.stdout;

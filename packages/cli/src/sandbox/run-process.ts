@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SvcError, type Command, type CommandExit, type OutputStream, type Sandbox } from '@svc/sdk';
+import { formatDuration } from '../terminal/amounts.ts';
 import { LostReader } from '../terminal/lost-reader.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
 import { tell } from '../terminal/print.ts';
@@ -78,7 +79,8 @@ function exitCode(exit: CommandExit): number {
 }
 
 function timedOut(seconds: number | undefined): number {
-  tell(`the process was killed: it ran longer than ${seconds} s (--timeout)`);
+  const limit = seconds === undefined ? 'it may' : formatDuration(seconds);
+  tell(`the process was killed: it ran longer than ${limit} (--timeout)`);
   return TIMED_OUT;
 }
 

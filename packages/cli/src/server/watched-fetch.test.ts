@@ -23,7 +23,7 @@ test('a server that answers nothing is given up, and asked nothing more', async 
   const url = await serve(t, () => (asked += 1));
   const fetch = watchedFetch(nodeFetch, `${url}/health`, TIMEOUT_MS);
   const isSilent = (error: unknown) =>
-    error instanceof Error && String(error.cause).includes('it has not answered for 1 s');
+    error instanceof Error && String(error.cause).includes('it has not answered for 1s');
   await assert.rejects(fetch(`${url}/work`), isSilent);
   assert.equal(asked, 2);
   await assert.rejects(fetch(`${url}/work`), isSilent);

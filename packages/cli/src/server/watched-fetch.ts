@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { formatDuration } from '../terminal/amounts.ts';
 import { SILENT } from '../terminal/silent-server.ts';
 
 type Fetch = typeof globalThis.fetch;
@@ -58,5 +59,7 @@ async function untilSilent(
 }
 
 function silent(timeoutMs: number): Error {
-  return new Error('the request failed', { cause: new Error(`${SILENT} ${timeoutMs / 1000} s`) });
+  return new Error('the request failed', {
+    cause: new Error(`${SILENT} ${formatDuration(timeoutMs / 1000)}`),
+  });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatAge, formatBytes } from './amounts.ts';
+import { formatAge, formatBytes, formatDuration, formatPercent } from './amounts.ts';
 
 test('bytes are shown in the unit that keeps them short', () => {
   assert.deepEqual([0, 1023, 1536, 150 * 1024 * 1024, 2 ** 40].map(formatBytes), [
@@ -25,4 +25,24 @@ test('an age is shown in its largest unit', () => {
     ages.map((since) => formatAge(since, now)),
     ['30s', '50m', '23h', '9d', '-'],
   );
+});
+
+test('a time limit is shown exactly, as an option takes it', () => {
+  const limits = [0, 0.5, 45, 90, 600, 5400, 7200, 86_400, 90_000, 720 * 60];
+  assert.deepEqual(limits.map(formatDuration), [
+    '0s',
+    '0.5s',
+    '45s',
+    '90s',
+    '10m',
+    '90m',
+    '2h',
+    '1d',
+    '25h',
+    '12h',
+  ]);
+});
+
+test('a share of a CPU has one digit behind the point', () => {
+  assert.deepEqual([0, 12.345, 400].map(formatPercent), ['0.0%', '12.3%', '400.0%']);
 });

@@ -11,6 +11,19 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${UNITS[unit]}`;
 }
 
+/** Of one CPU: `12.5%`. */
+export function formatPercent(percent: number): string {
+  return `${percent.toFixed(1)}%`;
+}
+
+const SECONDS_PER_UNIT = { d: 86_400, h: 3600, m: 60 } as const;
+
+/** How long something may take, as options take it, in the largest unit that divides it: `90s`, `10m`, `2d`. */
+export function formatDuration(seconds: number): string {
+  const found = Object.entries(SECONDS_PER_UNIT).find(([, unit]) => seconds > 0 && seconds % unit === 0);
+  return found === undefined ? `${seconds}s` : `${seconds / found[1]}${found[0]}`;
+}
+
 /** How long ago, in the largest unit that fits: `42s`, `5m`, `3h`, `2d`. */
 export function formatAge(since: string | null, now: number): string {
   if (since === null) return '-';

@@ -11,7 +11,7 @@ export function fetchText({ message, done_bytes: done, total_bytes: total }: Fet
 /** The same for a log: a line for each tenth. */
 export function fetchLine({ message, done_bytes: done, total_bytes: total }: FetchProgress): string {
   if (done === null || total === null) return message;
-  return `downloading ${Math.floor(shareOf(done, total) * 10) * 10} % of ${formatBytes(total)}`;
+  return `downloading ${Math.floor(shareOf(done, total) * 10) * 10}% of ${formatBytes(total)}`;
 }
 
 export function bar(done: number, total: number): string {

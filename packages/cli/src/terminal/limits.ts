@@ -1,5 +1,6 @@
+import type { ErrorDetails } from '@svc/contract/errors';
 import type { LimitName } from '@svc/contract/rest';
-import { formatBytes } from './amounts.ts';
+import { formatBytes, formatDuration } from './amounts.ts';
 
 interface ShownLimit {
   readonly label: string;
@@ -12,7 +13,7 @@ const MIB = 2 ** 20;
 const count = (value: number) => (Number.isInteger(value) ? String(value) : value.toFixed(3));
 const gib = (value: number) => formatBytes(value * GIB);
 const mib = (value: number) => formatBytes(value * MIB);
-const minutes = (value: number) => `${value} min`;
+const minutes = (value: number) => formatDuration(value * 60);
 
 /** Every limit in plain words, in the order in which tables show them. */
 const SHOWN: Readonly<Record<LimitName, ShownLimit>> = {
@@ -36,6 +37,20 @@ export const LIMITS_IN_ORDER = Object.keys(SHOWN) as readonly LimitName[]; // Th
 
 export function labelOfLimit(name: LimitName): string {
   return SHOWN[name].label;
+}
+
+/** A refusal of the server, which names a limit as the API does, in the words and units of the tables. */
+export function inWordsOfLimits(message: string, details: ErrorDetails | null): string {
+  const { limit, value, maximum } = details ?? {};
+  const told = `${String(limit)} is ${String(maximum)}, this makes it ${String(value)}`;
+  if (typeof value !== 'number' || typeof maximum !== 'number') return message;
+  if (!isLimitName(limit)) return message.replace(told, `at most ${maximum}, this makes it ${value}`);
+  const [most, asked] = [formatLimit(limit, maximum), formatLimit(limit, value)];
+  return message.replace(told, `${labelOfLimit(limit)}: at most ${most}, this makes it ${asked}`);
+}
+
+function isLimitName(name: unknown): name is LimitName {
+  return typeof name === 'string' && Object.hasOwn(SHOWN, name);
 }
 
 export function formatLimit(name: LimitName, value: number | null): string {

@@ -22,7 +22,7 @@ test('in a log a download is a line for each tenth, and an image that is there n
     line.showFetch({ message: 'downloading', done_bytes: done * MIB, total_bytes: 100 * MIB });
   line.showFetch({ message: 'unpacking image', done_bytes: null, total_bytes: null });
   assert.equal(written.length, 12);
-  assert.equal(written[3], 'downloading 30 % of 100 MiB\n');
+  assert.equal(written[3], 'downloading 30% of 100 MiB\n');
   assert.equal(written.at(-1), 'unpacking image\n');
 });
 

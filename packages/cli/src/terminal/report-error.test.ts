@@ -30,3 +30,28 @@ test('names in what the system, a server or a sandbox says make no line of their
   assert.equal(said.length, 3);
   for (const text of said) assert.match(text, /^error: .*\/a<U\+000A>forged<U\+001B>\[2J.*\n {2}try: .*\n$/);
 });
+
+test('a limit that a server names as its API does is told in words and units', (t) => {
+  const said: string[] = [];
+  t.mock.method(process.stderr, 'write', (text: string) => said.push(text) > 0);
+  for (const [limit, value, maximum] of [
+    ['max_memory_mib_per_sandbox', 2048, 1024],
+    ['max_sandboxes', 4, 3],
+    ['max_tokens', 101, 100],
+  ] as const) {
+    const message = `It is too much; ask for less (${limit} is ${maximum}, this makes it ${value})`;
+    const error = new SvcError('quota_exceeded', message, { details: { limit, value, maximum } });
+    reportFailure(error, { isJson: false, command: 'create' });
+    reportFailure(error, { isJson: true, command: 'create' });
+  }
+  t.mock.restoreAll();
+  const sentences = said.map((text) => /\(.*\)/.exec(text)?.[0]);
+  assert.deepEqual(sentences, [
+    '(Memory of one sandbox: at most 1.0 GiB, this makes it 2.0 GiB)',
+    '(max_memory_mib_per_sandbox is 1024, this makes it 2048)',
+    '(Sandboxes: at most 3, this makes it 4)',
+    '(max_sandboxes is 3, this makes it 4)',
+    '(at most 100, this makes it 101)',
+    '(max_tokens is 100, this makes it 101)',
+  ]);
+});

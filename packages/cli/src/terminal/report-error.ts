@@ -7,6 +7,7 @@ import { SvcError } from '@svc/sdk';
 import type { Command } from 'commander';
 import type { SvcErrorCode } from '@svc/sdk';
 import { InterruptedError } from './interrupted.ts';
+import { inWordsOfLimits } from './limits.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
 import { tellDrawn } from './print.ts';
@@ -124,7 +125,7 @@ function sentence(error: unknown, name: string | undefined, command: string | un
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
   const next = nextStep(error, command) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
   // Some sentences say it themselves.
-  const message = messageOf(error);
+  const message = inWordsOfLimits(messageOf(error), error.details);
   return /`svc |\n {2}try: /.test(message)
     ? message
     : `${message}\n  try: ${next.replace('NAME', name ?? nameIn(error))}`;

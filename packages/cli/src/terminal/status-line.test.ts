@@ -18,12 +18,12 @@ test('whatever is waited for, it is text on one line, which is wiped away', asyn
   await waitUntil(() => written.length > 0);
   assert.match(
     written[0] ?? '',
-    /^\r.\[2Kstarting web from x<U\+000A><U\+001B>\]0;owned<U\+0007>: a<U\+009B>8m<U\+202E> … \d+ s$/,
+    /^\r.\[2Kstarting web from x<U\+000A><U\+001B>\]0;owned<U\+0007>: a<U\+009B>8m<U\+202E> … \d+s$/,
   );
   const seen = written.length;
   status.say('\u001B[2Junpacking');
   await waitUntil(() => written.length > seen);
-  assert.match(written.at(-1) ?? '', /^\r.\[2K<U\+001B>\[2Junpacking … \d+ s$/);
+  assert.match(written.at(-1) ?? '', /^\r.\[2K<U\+001B>\[2Junpacking … \d+s$/);
   status[Symbol.dispose]();
   assert.equal(written.at(-1), '\r\u001B[2K');
 });

@@ -38,7 +38,7 @@ export class StatusLine implements Disposable {
   #draw(): void {
     const elapsedMs = performance.now() - this.#begun;
     if (elapsedMs < QUIET_MS) return;
-    const line = `${showLine(this.#text + this.#note)} … ${Math.floor(elapsedMs / 1000)} s`;
+    const line = `${showLine(this.#text + this.#note)} … ${Math.floor(elapsedMs / 1000)}s`;
     this.#stream.write(`\r\u001B[2K${line.slice(0, this.#stream.columns - 1)}`);
     this.#isDrawn = true;
   }
