@@ -29,7 +29,16 @@ const TRY = `
 
 test('a program sees the paths that it is given, read-only, and serves connections as another user', () => {
   const node = dirname(process.execPath);
-  const { stdout, stderr, status } = seclude('3', '/usr', node, '/etc/hostname', process.execPath, '-e', TRY);
+  const { stdout, stderr, status } = seclude(
+    '1',
+    '3',
+    '/usr',
+    node,
+    '/etc/hostname',
+    process.execPath,
+    '-e',
+    TRY,
+  );
   assert.equal(stderr, '');
   assert.equal(status, 0);
   const { root, etc, written, mount, unshare, ...rest } = JSON.parse(stdout) as Record<string, unknown>;
@@ -42,16 +51,34 @@ test('a program sees the paths that it is given, read-only, and serves connectio
 });
 
 test('without paths it sees the host, and has the filter all the same', () => {
-  const { stdout } = seclude('0', 'grep', '-E', '^(Seccomp|NoNewPrivs|CapBnd):', '/proc/self/status');
+  const { stdout } = seclude('1', '0', 'grep', '-E', '^(Seccomp|NoNewPrivs|CapBnd):', '/proc/self/status');
   assert.equal(stdout, 'CapBnd:\t00000000000000c4\nNoNewPrivs:\t1\nSeccomp:\t2\n');
+});
+
+/** Opens a connection, then gives a socket an address. */
+const BIND = `
+  const { connect, createServer } = require('node:net');
+  const server = createServer().on('error', ({ code }) => { console.log(code); process.exit(); });
+  connect(9, '127.0.0.1').on('error', ({ code }) => {
+    console.log(code);
+    server.listen(0, '127.0.0.1', () => { console.log('listens'); process.exit(); });
+  });`;
+
+test('a program gives its sockets an address only where it chooses them', () => {
+  for (const [chooses, outcome] of [
+    ['1', 'listens'],
+    ['0', 'ENOSYS'],
+  ] as const)
+    assert.equal(seclude(chooses, '0', process.execPath, '-e', BIND).stdout, `ECONNREFUSED\n${outcome}\n`);
 });
 
 test('what cannot be is said, and no program is started', () => {
   const cases = [
-    [['0'], /usage/, 2],
-    [['2', '/usr', 'true'], /usage/, 2],
-    [['1', '/nowhere', 'true'], /cannot copy a mount: No such file/, 126],
-    [['0', '/nowhere/program'], /cannot execute \/nowhere\/program: No such file/, 126],
+    [['1', '0'], /usage/, 2],
+    [['2', '0', 'true'], /usage/, 2],
+    [['1', '2', '/usr', 'true'], /usage/, 2],
+    [['1', '1', '/nowhere', 'true'], /cannot copy a mount: No such file/, 126],
+    [['1', '0', '/nowhere/program'], /cannot execute \/nowhere\/program: No such file/, 126],
   ] as const;
   for (const [parameters, message, code] of cases) {
     const { stderr, status } = seclude(...parameters);

@@ -9,6 +9,8 @@ import type { Resolver } from './resolvers.ts';
 export interface ProcessConfig {
   /** Host id to run as; no account, no sandbox and no other process of ours has it. */
   readonly hostId: number;
+  /** Likewise; the packet filter knows the proxies of an engine by theirs. */
+  readonly groupId: number;
   readonly surroundings: Surroundings;
 }
 

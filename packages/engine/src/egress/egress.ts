@@ -24,6 +24,8 @@ export interface EgressOptions {
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
   /** The resolver runs with this one, the proxies with those below it. */
   readonly lastHostId: number;
+  /** Of the proxies. */
+  readonly groupId: number;
   /** null = the resolvers of this host. */
   readonly resolvers: readonly Resolver[] | null;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
@@ -62,6 +64,7 @@ export class Egress {
         const { policies, proxied, scopes } = held();
         return {
           hostId: lastHostId,
+          groupId: lastHostId,
           listenAddress: listenAddresses.ipv4,
           ipv6ListenAddress: listenAddresses.ipv6,
           resolvers,

@@ -53,7 +53,7 @@ export function serveEngine<Told extends { config: ProcessConfig; order: { reado
     const config = first as Told['config']; // Our own parent sent it.
     // Now or never: later on we may not, and at the end we are killed.
     flushCompileCache();
-    dropPrivileges(config.hostId);
+    dropPrivileges(config);
     const link = openLink<Told['order']>(line, send);
     onOrder = link.obey;
     void serve(config, link);
@@ -100,9 +100,9 @@ function isPing(order: { readonly kind: string }): order is Extract<ProcessOrder
  * SAFETY: the modules are loaded as root, since the program may live in a folder only root can read; nothing of a sandbox
  * has been read yet. setuid away from 0 clears all capabilities of every thread, and the parent set no_new_privs.
  */
-function dropPrivileges(hostId: number): void {
+function dropPrivileges({ hostId, groupId }: ProcessConfig): void {
   if (process.getuid?.() !== 0) return;
   process.setgroups?.([]);
-  process.setgid?.(hostId);
+  process.setgid?.(groupId);
   process.setuid?.(hostId);
 }

@@ -39,6 +39,7 @@ async function keep(t: TestContext, script: string): Promise<Opened> {
     name: 'tried',
     hostProgram: BUILT_SVC_HOST,
     prefix: [],
+    choosesAddress: true,
     shown: [],
     main,
     recordFile: join(folder, 'record.json'),
@@ -49,7 +50,7 @@ async function keep(t: TestContext, script: string): Promise<Opened> {
     codeCache: null,
     group: null,
     maxReportsPerSecond: 100,
-    config: () => ({ hostId: 64_561, surroundings: SURROUNDINGS }),
+    config: () => ({ hostId: 64_561, groupId: 64_561, surroundings: SURROUNDINGS }),
     onListening: async (at) => void ports.push(await Promise.resolve(at)),
     onReport: () => undefined,
   });

@@ -24,6 +24,8 @@ export interface KeptProcessOptions {
   readonly hostProgram: string;
   /** What it does first, each word an argument: opening sockets for instance. */
   readonly prefix: readonly string[];
+  /** Whether it opens sockets where it wants to, or takes connections from those that `prefix` opened alone. */
+  readonly choosesAddress: boolean;
   /** All that it sees of the host's files; none: everything. */
   readonly shown: readonly string[];
   readonly main: string;
@@ -177,11 +179,12 @@ export class KeptProcess<Order extends object> {
   }
 
   #spawn(): Kept {
-    const { hostProgram, prefix, shown, main, logger, codeCache, config, name } = this.#options;
+    const { hostProgram, prefix, choosesAddress, shown, main, logger, codeCache, config, name } =
+      this.#options;
     const node = [process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, main];
     // SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and to become
     // another user, and nothing it starts could gain any back (host/src/confine/seclude.h).
-    const secluded = [hostProgram, '--seclude', String(shown.length), ...shown];
+    const secluded = [hostProgram, '--seclude', choosesAddress ? '1' : '0', String(shown.length), ...shown];
     const [program = '', ...words] = [...prefix, ...secluded, ...node];
     const child = spawn(program, words, {
       // The last is LINK_DESCRIPTOR.

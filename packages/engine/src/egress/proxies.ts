@@ -19,6 +19,8 @@ export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
   readonly recordFolder: string;
   /** Each process has an id of its own, from this one downwards. */
   readonly lastHostId: number;
+  /** And a group that all of them have. */
+  readonly groupId: number;
   readonly surroundings: () => Surroundings;
   /** What a sandbox was told of names. */
   readonly pinsOf: (client: string) => readonly Pin[];
@@ -139,7 +141,8 @@ export class Proxies {
   }
 
   #make(scope: ScopeKey): Proxy {
-    const { recordFolder, instance, surroundings, listenAddresses, lead, onReport, ...rest } = this.#options;
+    const { recordFolder, instance, groupId, surroundings, listenAddresses, lead, onReport, ...rest } =
+      this.#options;
     const group = new BoundedGroup(`${instance}-${scope}`, LIMITS);
     const hostId = this.#freeHostId();
     const process = new ProxyProcess({
@@ -149,6 +152,7 @@ export class Proxies {
       recordFile: join(recordFolder, `${scope}.json`),
       config: () => ({
         hostId,
+        groupId,
         surroundings: surroundings(),
         hasIpv6: listenAddresses.ipv6 !== null,
         sandboxes: this.#of(scope),

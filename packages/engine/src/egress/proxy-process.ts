@@ -62,6 +62,7 @@ export class ProxyProcess {
         ...listen(ipv4, LISTENER_DESCRIPTORS.ipv4),
         ...(ipv6 === null ? [] : listen(ipv6, LISTENER_DESCRIPTORS.ipv6)),
       ],
+      choosesAddress: false,
       shown: SHOWN,
       maxReportsPerSecond: MAX_REPORTS_PER_SECOND,
       // What it reads of this engine's is its program.

@@ -19,6 +19,7 @@ const CONFIG = {
   listenAddress: '127.0.0.1',
   ipv6ListenAddress: null,
   hostId: HOST_ID,
+  groupId: HOST_ID,
   resolvers: [],
   surroundings: SURROUNDINGS,
   policies: new Map(),
@@ -75,7 +76,7 @@ const HELD_UP = `
   const [recordFile, hostProgram] = process.argv.slice(1);
   const none = () => undefined;
   const config = () => ({
-    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, resolvers: [], surroundings: SURROUNDINGS,
+    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, groupId: ${HOST_ID}, resolvers: [], surroundings: SURROUNDINGS,
     policies: new Map(), proxied: new Set(), scopes: new Map(), pins: new Map(),
   });
   const resolver = new ResolverProcess({

@@ -30,6 +30,7 @@ export class ResolverProcess {
       ...given,
       name: 'resolver',
       prefix: [],
+      choosesAddress: true,
       // The host replaces the file that names its resolvers, which may be a link into any folder.
       shown: [],
       group: null,

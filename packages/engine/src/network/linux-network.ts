@@ -27,7 +27,7 @@ import { DEFAULT_MAX_PACKETS } from './packet-limit.ts';
 import { PacketFilter } from './packet-filter.ts';
 import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
-import { addProxyRouting, removeProxyRouting } from './proxy-routing.ts';
+import { addProxyRouting, proxyGroup, removeProxyRouting } from './proxy-routing.ts';
 import { linkPrefix } from './ruleset.ts';
 import { SlotPlans } from './slot-plans.ts';
 import { SlotPolicies } from './slot-policies.ts';
@@ -90,9 +90,17 @@ export class LinuxNetwork implements Network {
     const { ipv6Pool = null } = options;
     this.#ipv6Pool = ipv6Pool === null ? null : parseIpv6Pool(ipv6Pool, options.instance, this.#pool.gateway);
     const pools = { pool: this.#pool, ipv6Pool: this.#ipv6Pool };
-    const { maxPackets = DEFAULT_MAX_PACKETS, maxMib = null, instance, logger } = options;
+    const { maxPackets = DEFAULT_MAX_PACKETS, maxMib = null, ceiling = null, instance, logger } = options;
     const onNeighbours = () => this.#egress?.setSurroundings(this.surroundings());
-    this.#filter = new PacketFilter({ instance, ...pools, maxPackets, maxMib, logger, onNeighbours });
+    this.#filter = new PacketFilter({
+      instance,
+      ...pools,
+      maxPackets,
+      maxMib,
+      ceiling,
+      logger,
+      onNeighbours,
+    });
     this.#policies = new SlotPolicies({
       instance,
       hasIpv6: this.hasIpv6,
@@ -262,6 +270,7 @@ export class LinuxNetwork implements Network {
       hostProgram,
       listenAddresses: { ipv4: this.#pool.gateway, ipv6: this.#ipv6Pool?.gateway ?? null },
       lastHostId: firstHostId - 1,
+      groupId: proxyGroup(instance),
       idleMs: proxyIdleMs,
       resolvers,
       logger,

@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
 import type { Ports } from '../egress/egress-messages.ts';
 import type { ScopeKey } from '../egress/proxies.ts';
+import type { Ceiling } from '../policy/ceiling.ts';
 import type { AddressPool } from './address-pool.ts';
 import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
 import { withinPool, type Ipv6Pool } from './ipv6-pool.ts';
 import type { SlotLink } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
+import { ceilingLines } from './policy-rules.ts';
 import {
   addLink,
   closeProxyChain,
@@ -26,6 +28,8 @@ interface PacketFilterOptions {
   readonly ipv6Pool: Ipv6Pool | null;
   readonly maxPackets: number;
   readonly maxMib: number | null;
+  /** What this engine opens at most. */
+  readonly ceiling: Ceiling | null;
   readonly logger: Pick<Logger, 'warn'>;
   /** This host has become part of other networks, and the filter knows them. */
   readonly onNeighbours: () => void;
@@ -54,7 +58,9 @@ export class PacketFilter {
     const own = links.map((link) => withinPool(link, ipv6Pool));
     const neighbours = await connectedNetworks(linkPrefix(instance));
     this.#networks = neighbours;
-    const lines = ruleset({ instance, pool, ipv6Pool, links: own, neighbours, maxPackets, maxMib });
+    const opened = this.#options.ceiling;
+    const ceiling = opened === null ? null : ceilingLines(opened, { hasIpv6: ipv6Pool !== null });
+    const lines = ruleset({ instance, pool, ipv6Pool, links: own, neighbours, ceiling, maxPackets, maxMib });
     await loadRuleset(`${lines}\n${policyLines}`);
     this.#following = followConnectedNetworks(
       linkPrefix(instance),

@@ -109,12 +109,17 @@ function ceilingCommands(
   ];
 }
 
-function ceilingLines({ groups, ranges }: Ceiling, slot: PolicySlot): readonly string[] {
+/** What a packet looks like that lies below it. */
+export function ceilingLines(
+  { groups, ranges }: Ceiling,
+  slot: Pick<PolicySlot, 'hasIpv6'>,
+): readonly string[] {
   const destinations: readonly Destination[] = [
     ...groups.map((group) => ({ kind: 'group', group }) as const),
     ...ranges.map((range) => ({ kind: 'cidr', range }) as const),
   ];
-  return destinations.flatMap((destination) => destinationsOf(destination, 0, slot));
+  // No name is among them, so no set of the slot is.
+  return destinations.flatMap((destination) => destinationsOf(destination, 0, { key: '', ...slot }));
 }
 
 function jumpsToCeilings({ key }: PolicySlot, { ceilings }: ResolvedPolicy): readonly string[] {
@@ -274,7 +279,7 @@ function mergedRanges(ports: Rule['ports']): readonly string[] {
 function destinationsOf(
   destination: Destination,
   index: number,
-  { key, hasIpv6 }: PolicySlot,
+  { key, hasIpv6 }: Omit<PolicySlot, 'hostInterface'>,
 ): readonly string[] {
   const families = hasIpv6 ? ([4, 6] as const) : ([4] as const);
   if (destination.kind === 'any') return [''];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +14,7 @@ import { recordProcess } from '../egress/recorded-process.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { probe, type Attempt } from '../testing/probe.ts';
-import { inNamespace } from '../testing/command.ts';
+import { command, inNamespace } from '../testing/command.ts';
 import type { Internet } from '../testing/internet.ts';
 import type { TestEngine } from '../testing/test-engine.ts';
 import { withInternet } from '../testing/with-internet.ts';
@@ -124,6 +125,52 @@ test('a proxy is limited in memory, CPU and threads, beside the others and not a
   const memory = treeOf(layout, 'memory');
   const file = memory?.version === 2 ? 'memory.max' : 'memory.limit_in_bytes';
   assert.equal(readFileSync(`${memory?.mountpoint}/${name}/${file}`, 'utf8').trim(), String(768 * 2 ** 20));
+});
+
+/** Words that run a program as the user and the group that a process has. */
+function likeProcess(pid: number): readonly string[] {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const [uid, gid] = ['Uid', 'Gid'].map((name) => new RegExp(`^${name}:\\t(\\d+)`, 'm').exec(status)?.[1]);
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
+}
+
+async function succeeds(...line: readonly string[]): Promise<boolean> {
+  return await command('timeout', '10', ...line).then(
+    () => true,
+    () => false,
+  );
+}
+
+test('what has taken a proxy over reaches no more of the network than sandboxes may at most', async (t) => {
+  const own = createServer((socket) => socket.destroy()).listen(0, '0.0.0.0');
+  t.after(() => own.close());
+  await once(own, 'listening');
+  const { port } = own.address() as AddressInfo;
+  const slot = await network.acquire('public', AbortSignal.timeout(100_000));
+  await network.setPolicy(slot, POLICY, null, 'one');
+  const as = likeProcess(await newPidOf('one'));
+  const gateway = slot.link?.nameserver ?? '';
+  await network.release(slot.key);
+  const says = (place: string) => succeeds(...as, 'bash', '-c', `echo > /dev/${place}`);
+  const outcomes = async () => ({
+    public: await says(`tcp/${internet.publicAddress}/8080`),
+    private: await says(`tcp/${internet.privateAddress}/8080`),
+    host: await says(`tcp/${gateway}/${port}`),
+    loopback: await says(`tcp/127.0.0.1/${port}`),
+    datagrams: await says(`udp/${internet.resolver}/53`),
+  });
+  const open = { public: true, private: true, host: true, loopback: false, datagrams: false };
+  assert.deepEqual(await outcomes(), open, 'without a ceiling');
+  const held = engine.open({ ceiling: { groups: ['public'], ranges: [] } });
+  await network.close();
+  t.after(() => network.recover([]));
+  await held.recover([]);
+  try {
+    const below = { ...open, private: false, host: false };
+    assert.deepEqual(await outcomes(), below, 'below the ceiling of public addresses');
+  } finally {
+    await held.close();
+  }
 });
 
 test('a proxy that is stopped is replaced, and another scope does not notice', async (t) => {

@@ -8,10 +8,16 @@ const PREFERENCE = '180';
 /** Tells our marks and tables from those of others; what follows is the engine's own. */
 const OURS = 0x5c000000;
 const OWN_BITS = 0xffffff;
+const FIRST_GROUP = 0xfe000000;
 
 /** What packets that go to the proxy of an engine are marked with, and the table that their way is looked up in. */
 export function proxyMark(instance: string): number {
   return OURS + (Number.parseInt(instance, 16) & OWN_BITS);
+}
+
+/** The group of the proxies of an engine: above all that engines give to sandboxes. */
+export function proxyGroup(instance: string): number {
+  return FIRST_GROUP + (Number.parseInt(instance, 16) & OWN_BITS);
 }
 
 /**

@@ -11,6 +11,7 @@ test('the packet filter refuses every range that the policy takes for other than
     ipv6Pool: null,
     links: [],
     neighbours: [],
+    ceiling: null,
     maxPackets: 1000,
     maxMib: null,
   });

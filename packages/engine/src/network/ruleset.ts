@@ -8,7 +8,7 @@ import { CLOSED_IPV6, GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts'
 import { DENIAL_DEFINITIONS, denyBecause } from './denial-marks.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
 import type { SlotLink } from './network.ts';
-import { proxyMark } from './proxy-routing.ts';
+import { proxyGroup, proxyMark } from './proxy-routing.ts';
 
 export interface RulesetOptions {
   readonly instance: string;
@@ -19,6 +19,8 @@ export interface RulesetOptions {
   readonly links: readonly SlotLink[];
   /** Networks that this host is part of. */
   readonly neighbours: readonly string[];
+  /** Matches of what lies below the ceiling of this engine; null: there is none. */
+  readonly ceiling: readonly string[] | null;
   /** Of one sandbox in a second, each way. */
   readonly maxPackets: number;
   /** The same of MiB; null: no limit. */
@@ -132,7 +134,7 @@ export function setNeighbours(instance: string, networks: readonly string[]): st
 
 /** The whole policy, to be loaded in place of what an earlier engine left. */
 export function ruleset(options: RulesetOptions): string {
-  const { instance, pool, ipv6Pool, links, neighbours, maxPackets, maxMib } = options;
+  const { instance, pool, ipv6Pool, links, neighbours, ceiling, maxPackets, maxMib } = options;
   const pool6 = ipv6Pool === null ? NOBODY : formatCidr(ipv6Pool.range);
   return [
     `define ours = "${linkPrefix(instance)}*"`,
@@ -146,6 +148,7 @@ export function ruleset(options: RulesetOptions): string {
     `define closed_tcp = { ${CLOSED_PORTS.tcp.join(', ')} }`,
     `define closed_udp = { ${CLOSED_PORTS.udp.join(', ')} }`,
     `define proxy_mark = ${proxyMark(instance)}`,
+    `define proxies = ${proxyGroup(instance)}`,
     ...DENIAL_DEFINITIONS,
     deleteTable(instance),
     // nft takes no definition in place of these numbers.
@@ -156,6 +159,9 @@ export function ruleset(options: RulesetOptions): string {
       .replaceAll('$max_kbytes', String((maxMib ?? 0) * KBYTES_PER_MIB)),
     ...links.map((link) => addLink(instance, link)),
     setNeighbours(instance, neighbours),
+    ...(ceiling === null ? [] : [...ceiling.map((match) => `${match} return`), 'reject with tcp reset']).map(
+      (rule) => `add rule inet ${tableName(instance)} proxy_ceiling ${rule}`,
+    ),
     '',
   ].join('\n');
 }

@@ -195,8 +195,8 @@ static const uint16_t allowed[] = {
 
 /** On sockets of the families below. */
 static const uint16_t network_calls[] = {
-    SYS_bind,    SYS_connect,  SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom, SYS_recvmmsg,
-    SYS_recvmsg, SYS_sendmmsg, SYS_sendmsg,     SYS_sendto,      SYS_setsockopt, SYS_shutdown,
+    SYS_connect, SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom,   SYS_recvmmsg,
+    SYS_recvmsg, SYS_sendmmsg,    SYS_sendmsg,     SYS_sendto,     SYS_setsockopt, SYS_shutdown,
 };
 
 /** Of a program that takes connections; the ids are its own to give up. */
@@ -298,6 +298,8 @@ static void allow_non_blocking(struct program *program) {
 struct abilities {
   bool has_network;
   bool is_server;
+  /** SAFETY: not of a program that is given transparent sockets: one of those could take any address as its own. */
+  bool chooses_address;
 };
 
 static int load_filter(struct abilities may, struct failure *failure) {
@@ -309,6 +311,7 @@ static int load_filter(struct abilities may, struct failure *failure) {
   load(&program, offsetof(struct seccomp_data, nr));
   allow_all(&program, allowed, sizeof allowed / sizeof *allowed);
   if (may.has_network) allow_all(&program, network_calls, sizeof network_calls / sizeof *network_calls);
+  if (may.chooses_address) allow_all(&program, (const uint16_t[]){SYS_bind}, 1);
   if (may.is_server) {
     allow_all(&program, server_calls, sizeof server_calls / sizeof *server_calls);
     allow_non_blocking(&program);
@@ -329,9 +332,9 @@ static int load_filter(struct abilities may, struct failure *failure) {
 }
 
 int load_confined_filter(bool has_network, struct failure *failure) {
-  return load_filter((struct abilities){.has_network = has_network}, failure);
+  return load_filter((struct abilities){.has_network = has_network, .chooses_address = has_network}, failure);
 }
 
-int load_server_filter(struct failure *failure) {
-  return load_filter((struct abilities){.has_network = true, .is_server = true}, failure);
+int load_server_filter(bool chooses_address, struct failure *failure) {
+  return load_filter((struct abilities){.has_network = true, .is_server = true, .chooses_address = chooses_address}, failure);
 }

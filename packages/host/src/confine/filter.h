@@ -11,7 +11,10 @@
  */
 int load_confined_filter(bool has_network, struct failure *failure);
 
-/** The same with a network, for a program that also takes connections, and becomes another user before it does. */
-int load_server_filter(struct failure *failure);
+/**
+ * The same with a network, for a program that also takes connections, and becomes another user before it does. Unless it chooses
+ * addresses it takes them from sockets that it is given, and gives none of its own an address.
+ */
+int load_server_filter(bool chooses_address, struct failure *failure);
 
 #endif

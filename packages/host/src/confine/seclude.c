@@ -4,6 +4,7 @@
 #include <linux/capability.h>
 #include <linux/mount.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,21 +103,23 @@ static int show_only(char **paths, uint32_t count, struct failure *failure) {
   return enter_root(failure);
 }
 
-static int give_up_rights(struct failure *failure) {
+static int give_up_rights(bool chooses_address, struct failure *failure) {
   if (keep_capabilities(KEPT, failure) < 0) return -1;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail(failure, "forgo new privileges");
-  return load_server_filter(failure);
+  return load_server_filter(chooses_address, failure);
 }
 
 int seclude(int count, char **arguments) {
   struct failure failure = {0};
+  bool chooses_address = false;
   uint32_t paths = 0;
-  if (count < 2 || parse_number(arguments[0], 0, MAX_PATHS, &paths, &failure) < 0 || (int)paths + 1 >= count) {
-    fputs("usage: svc-host --seclude COUNT PATH... PROGRAM ARGUMENT...\n", stderr);
+  if (count < 3 || parse_flag(arguments[0], &chooses_address, &failure) < 0 ||
+      parse_number(arguments[1], 0, MAX_PATHS, &paths, &failure) < 0 || (int)paths + 2 >= count) {
+    fputs("usage: svc-host --seclude CHOOSES COUNT PATH... PROGRAM ARGUMENT...\n", stderr);
     return 2;
   }
-  char **command = arguments + 1 + paths;
-  if ((paths == 0 || show_only(arguments + 1, paths, &failure) == 0) && give_up_rights(&failure) == 0) {
+  char **command = arguments + 2 + paths;
+  if ((paths == 0 || show_only(arguments + 2, paths, &failure) == 0) && give_up_rights(chooses_address, &failure) == 0) {
     /* SAFETY: the engine chooses the program and its arguments, and its environment is what the engine gave this one. */
     execvp(command[0], command);
     fail(&failure, "execute %s", command[0]);
