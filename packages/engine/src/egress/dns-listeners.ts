@@ -6,12 +6,7 @@ import { untilListening } from '@svc/contract/node-listen';
 import { clientOf } from '../policy/client-address.ts';
 import type { DnsForwarder } from './dns-forwarder.ts';
 import { LengthFrames, frame } from './length-frames.ts';
-import { setTimeout as delay } from 'node:timers/promises';
-
-/** As the packet filter counts datagrams. */
-const INTERVAL_MS = 1000 / 200;
-const BURST = 400;
-const MAX_CLIENTS = 4096;
+import { QuestionRates } from './question-rates.ts';
 
 export interface DnsListeners extends AsyncDisposable {
   /** The same for UDP and TCP. */
@@ -46,7 +41,12 @@ export async function listenForDns(
 ): Promise<DnsListeners> {
   for (let attempt = 1; ; attempt += 1) {
     await using opened = new AsyncDisposableStack();
-    const parts = { forwarder, rate: new QuestionRate(), onQuestion, connections: new TcpClients(scopeOf) };
+    const parts = {
+      forwarder,
+      rates: new QuestionRates(scopeOf),
+      onQuestion,
+      connections: new TcpClients(scopeOf),
+    };
     try {
       let port = 0;
       for (const address of addresses) {
@@ -72,17 +72,17 @@ export async function listenForDns(
 
 interface ListenerParts {
   readonly forwarder: DnsForwarder;
-  readonly rate: QuestionRate;
+  readonly rates: QuestionRates;
   readonly onQuestion: () => void;
   readonly connections: TcpClients;
 }
 
-function serveUdp({ forwarder, onQuestion }: ListenerParts, type: 'udp4' | 'udp6'): DatagramSocket {
+function serveUdp({ forwarder, rates, onQuestion }: ListenerParts, type: 'udp4' | 'udp6'): DatagramSocket {
   const socket = createSocket(type);
   // An answer that could not be sent; without a listener it would end the process.
   socket.on('error', () => undefined);
   socket.on('message', (message, sender) => {
-    if (message.length > MAX_QUERY_BYTES) return;
+    if (message.length > MAX_QUERY_BYTES || !rates.take(clientOf(sender.address))) return;
     onQuestion();
     void forwarder.answer(message, clientOf(sender.address), 'udp').then((answer) => {
       // A client that is gone by now is no concern of the others.
@@ -106,7 +106,7 @@ function serveTcp(parts: ListenerParts): Server {
 function serveConnection(
   socket: Socket,
   client: string,
-  { forwarder, rate, onQuestion }: ListenerParts,
+  { forwarder, rates, onQuestion }: ListenerParts,
 ): void {
   const frames = new LengthFrames(MAX_QUERY_BYTES);
   socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
@@ -114,7 +114,7 @@ function serveConnection(
   socket.on('error', () => undefined);
   const ask = async (messages: readonly Buffer[]) => {
     for (const message of messages) {
-      await rate.turn(client);
+      await rates.turn(client);
       if (socket.destroyed) return;
       onQuestion();
       void forwarder.answer(message, client, 'tcp').then((answer) => {
@@ -183,29 +183,5 @@ class TcpClients {
 
   endAll(): void {
     for (const socket of this.#open.keys()) socket.destroy();
-  }
-}
-
-/**
- * Lets each client ask 200 questions a second over TCP, after 400 at once: many questions fit into one packet, so the packet filter
- * cannot count them. A client that asks more waits; the others do not.
- */
-class QuestionRate {
-  /** When each client has used up what it was given so far. */
-  readonly #spentUntil = new Map<string, number>();
-
-  /** Returns when the client may ask its next question. */
-  async turn(client: string): Promise<void> {
-    const now = performance.now();
-    const spent = Math.max(this.#spentUntil.get(client) ?? 0, now - BURST * INTERVAL_MS) + INTERVAL_MS;
-    this.#spentUntil.set(client, spent);
-    if (this.#spentUntil.size > MAX_CLIENTS) this.#forget(now);
-    if (spent > now) await delay(spent - now, undefined, { ref: false });
-  }
-
-  /** A client that has its whole burst back is like one that was never seen. */
-  #forget(now: number): void {
-    for (const [client, spent] of this.#spentUntil)
-      if (spent < now - BURST * INTERVAL_MS) this.#spentUntil.delete(client);
   }
 }
