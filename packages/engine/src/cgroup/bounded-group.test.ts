@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
-import { BoundedGroup, removeEmptyGroups } from './bounded-group.ts';
+import { BoundedGroup, removeEmptyGroups, tenantsMemoryBytes } from './bounded-group.ts';
 import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
 
 const LIMITS = { cpus: 1.5, memoryBytes: 64 * 1024 * 1024, threads: 32 };
@@ -21,12 +21,14 @@ test('on a version 2 host a group has its limits, and its parents hand the contr
   mkdirSync(folder, { recursive: true });
   const names = ['cpu.weight', 'cpu.max', 'memory.max', 'pids.max', 'cgroup.procs'];
   for (const name of names) writeFileSync(`${folder}/${name}`, '');
+  writeFileSync(`${mountpoint}/svc-tenants/memory.max`, '');
   new BoundedGroup('one', LIMITS, layout).admit(4711);
   const read = (path: string) => readFileSync(`${mountpoint}/${path}`, 'utf8');
   assert.deepEqual(
     names.map((name) => read(`svc-tenants/one/${name}`)),
     ['100', '150000 100000', '67108864', '32', '4711'],
   );
+  assert.equal(read('svc-tenants/memory.max'), String(tenantsMemoryBytes()));
   for (const place of ['', 'svc-tenants/'])
     assert.equal(read(`${place}cgroup.subtree_control`), '+cpu +memory +pids');
 });
@@ -43,6 +45,14 @@ test('a process of this host is in its group, limited, until it ends and the gro
   group.admit(child.pid ?? 0);
   const file = tree.version === 2 ? 'memory.max' : 'memory.limit_in_bytes';
   assert.equal(Number(readFileSync(`${folder}/${file}`, 'utf8')), LIMITS.memoryBytes);
+  const together = Number(readFileSync(`${tree.mountpoint}/svc-tenants/${file}`, 'utf8'));
+  assert.equal(together, tenantsMemoryBytes(), 'all of them have a part of the host');
+  if (tree.version === 1)
+    assert.equal(
+      Number(readFileSync(`${folder}/memory.kmem.tcp.limit_in_bytes`, 'utf8')),
+      LIMITS.memoryBytes / 8,
+      'and what its sockets hold is counted',
+    );
   assert.match(
     readFileSync(`/proc/${child.pid}/cgroup`, 'utf8'),
     new RegExp(`svc-tenants/test-${process.pid}`),
@@ -72,4 +82,12 @@ test('groups that an earlier engine left go, and those of others stay', async ()
   const left = (name: string) => existsSync(`${tree.mountpoint}/svc-tenants/${name}${process.pid}-one`);
   assert.deepEqual([left('a'), left('b')], [false, true]);
   await other.remove();
+});
+
+test('all groups have a quarter of the host, and a GiB at least', () => {
+  const gib = 2 ** 30;
+  assert.deepEqual(
+    [1, 8, 64].map((host) => tenantsMemoryBytes(host * gib) / gib),
+    [1, 2, 16],
+  );
 });

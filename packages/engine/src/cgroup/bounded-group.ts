@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { rmdir } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { isErrno } from '@svc/contract/errno';
 import {
   CGROUP_PARENT,
@@ -13,10 +14,24 @@ import { CPU_WEIGHT } from './cpu-weight.ts';
 import { readKernelFile, writeKernelFile } from './kernel-file.ts';
 import { untilDone } from './until-done.ts';
 
-/** The parent of the cgroups of processes of ours that work for one tenant. All of them together weigh as much as all sandboxes. */
+/**
+ * The parent of the cgroups of processes of ours that work for one tenant. All of them together weigh as much as all sandboxes, and have
+ * a part of the host's memory; when it is full the kernel ends the largest of them.
+ */
 export const TENANT_GROUP = `${CGROUP_PARENT}-tenants`;
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
+const MEMORY_FILE = { 1: 'memory.limit_in_bytes', 2: 'memory.max' } as const;
 const PERIOD_MICROSECONDS = 100_000;
+const MIB = 1024 * 1024;
+const TENANTS_SHARE = 4;
+const LEAST_TENANTS_BYTES = 1024 * MIB;
+/** As the kernel gives sockets a part of a machine's memory. */
+const SOCKET_SHARE = 8;
+
+/** How much memory all of them have together. */
+export function tenantsMemoryBytes(hostBytes = totalmem()): number {
+  return Math.max(LEAST_TENANTS_BYTES, Math.floor(hostBytes / TENANTS_SHARE / MIB) * MIB);
+}
 
 export interface GroupLimits {
   readonly cpus: number;
@@ -70,6 +85,8 @@ export class BoundedGroup {
       const change = wanted.map((controller) => `+${controller}`).join(' ');
       for (const place of [mountpoint, parent]) writeFileSync(`${place}/cgroup.subtree_control`, change);
     }
+    if (controllers.includes('memory'))
+      writeKernelFile(`${parent}/${MEMORY_FILE[version]}`, String(tenantsMemoryBytes()));
     return folder;
   }
 }
@@ -103,7 +120,13 @@ function limitsOf(tree: CgroupTree, limits: GroupLimits): readonly Setting[] {
             ['cpu.cfs_quota_us', String(quota)],
           ] as const)),
     ],
-    memory: [[tree.version === 2 ? 'memory.max' : 'memory.limit_in_bytes', String(memoryBytes)]],
+    memory: [
+      [MEMORY_FILE[tree.version], String(memoryBytes)],
+      // Version 2 counts what sockets hold with the rest.
+      ...(tree.version === 2
+        ? []
+        : [['memory.kmem.tcp.limit_in_bytes', String(Math.floor(memoryBytes / SOCKET_SHARE))] as const]),
+    ],
     pids: [['pids.max', String(threads)]],
   };
   return CONTROLLERS.flatMap((controller) => (tree.controllers.includes(controller) ? all[controller] : []));

@@ -36,6 +36,8 @@ export interface EgressOptions {
   readonly pinsOf: (client: string) => readonly Pin[];
   /** How long a proxy stays that has no sandbox left; a minute unless given. */
   readonly idleMs?: number | undefined;
+  /** How many proxies there may be; as many as fit into their memory unless given. */
+  readonly maxProxies?: number | undefined;
   readonly leadQuestions: (port: number) => Promise<void>;
   readonly leadConnections: (scope: ScopeKey, ports: Ports | null) => Promise<void>;
   readonly leadNowhere: (scope: ScopeKey) => Promise<void>;

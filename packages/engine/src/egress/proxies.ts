@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KeyedTurns } from '@svc/contract/async';
-import { BoundedGroup, removeEmptyGroups } from '../cgroup/bounded-group.ts';
+import { PlatformError } from '@svc/contract/errors';
+import { BoundedGroup, removeEmptyGroups, tenantsMemoryBytes } from '../cgroup/bounded-group.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, Ports, ProxiedSandbox } from './egress-messages.ts';
@@ -30,6 +31,8 @@ export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
   readonly leadNowhere: (scope: ScopeKey) => Promise<void>;
   /** How long a process stays that has no sandbox left; a minute unless given. */
   readonly idleMs?: number | undefined;
+  /** How many there may be; as many as fit into the memory of all unless given. */
+  readonly maxProxies?: number | undefined;
 }
 
 /** Stands for a scope where its name could be too long, or have the wrong letters. */
@@ -55,6 +58,10 @@ const MIB = 1024 * 1024;
  * windows outside of it (`http/held-bytes.ts`), beside the program and what its sockets hold.
  */
 const LIMITS = { cpus: 2, memoryBytes: 768 * MIB, threads: 64 };
+/** What one that has nothing to do takes, and a little to work with. */
+const LEAST_PROXY_BYTES = 24 * MIB;
+/** As many ids are free below those of sandboxes, and more. */
+const MOST_PROXIES = 16_384;
 
 /** null is a scope like any other. */
 export function scopeKey(scope: string | null): ScopeKey {
@@ -132,12 +139,28 @@ export class Proxies {
     return this.#turns.take(scope, async () => {
       const running = this.#proxies.get(scope);
       if (running !== undefined) return running;
+      await this.#makeRoom();
       await this.#options.lead(scope, null);
       const proxy = this.#make(scope);
       this.#proxies.set(scope, proxy);
       proxy.process.start();
       return proxy;
     });
+  }
+
+  /** One that has no sandbox left makes room for one that has. */
+  async #makeRoom(): Promise<void> {
+    const fitting = Math.floor(tenantsMemoryBytes() / LEAST_PROXY_BYTES);
+    const most = this.#options.maxProxies ?? Math.min(MOST_PROXIES, fitting);
+    for (const idle of this.#idle.keys()) {
+      if (this.#proxies.size < most) return;
+      if (this.#proxies.has(idle)) await this.#end(idle);
+    }
+    if (this.#proxies.size < most) return;
+    throw new PlatformError(
+      'insufficient_capacity',
+      `This host judges the connections of ${most} organizations at a time, and has no room for another; try again later`,
+    );
   }
 
   #make(scope: ScopeKey): Proxy {

@@ -63,6 +63,8 @@ export interface LinuxNetworkOptions {
   readonly hostProgram?: string;
   /** How long a proxy stays that has no sandbox left; a minute unless given. */
   readonly proxyIdleMs?: number;
+  /** How many proxies there may be; as many as fit into their memory unless given. */
+  readonly maxProxies?: number;
   /** Where DNS questions go; the resolvers of this host unless given. */
   readonly resolvers?: readonly Resolver[];
 }
@@ -263,7 +265,7 @@ export class LinuxNetwork implements Network {
   /** Questions and connections can be led to processes once there are rules. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
     const { runFolder, instance, firstHostId, resolvers = null, logger, codeCache = null } = this.#options;
-    const { hostProgram = BUILT_SVC_HOST, proxyIdleMs } = this.#options;
+    const { hostProgram = BUILT_SVC_HOST, proxyIdleMs, maxProxies } = this.#options;
     const egress = new Egress({
       runFolder,
       instance,
@@ -272,6 +274,7 @@ export class LinuxNetwork implements Network {
       lastHostId: firstHostId - 1,
       groupId: proxyGroup(instance),
       idleMs: proxyIdleMs,
+      maxProxies,
       resolvers,
       logger,
       codeCache,

@@ -239,6 +239,31 @@ test('a proxy ends some time after its last sandbox, and nothing of it is left',
   await waitUntil(() => !existsSync(group), 'its cgroup is gone');
 });
 
+test('there are as many proxies as the host has room for; one without a sandbox makes room', async (t) => {
+  const small = engine.open({ maxProxies: 1 });
+  await network.close();
+  t.after(() => network.recover([]));
+  await small.recover([]);
+  try {
+    const [first, second] = [
+      await small.acquire('public', AbortSignal.timeout(100_000)),
+      await small.acquire('public', AbortSignal.timeout(100_000)),
+    ];
+    await small.setPolicy(first, POLICY, null, 'four');
+    const pid = await newPidOf('four');
+    await assert.rejects(small.setPolicy(second, POLICY, null, 'five'), { code: 'insufficient_capacity' });
+    assert.equal(pidOf('four'), pid);
+    await small.release(first.key);
+    await small.setPolicy(second, POLICY, null, 'five');
+    await newPidOf('five');
+    assert.equal(readProcessState(pid), undefined);
+    assert.ok(await reaches(second));
+    await small.release(second.key);
+  } finally {
+    await small.close();
+  }
+});
+
 test('proxies of an earlier engine are ended, and those that are needed are started', async (t) => {
   const slot = await sandboxOf(t, 'one');
   await newPidOf('one');
