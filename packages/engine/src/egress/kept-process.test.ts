@@ -29,7 +29,7 @@ interface Opened {
   readonly ports: unknown[];
 }
 
-async function keep(t: TestContext, script: string): Promise<Opened> {
+async function keep(t: TestContext, script: string, watchTickMs = 1000): Promise<Opened> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-kept-'));
   const main = join(folder, 'main.mjs');
   await writeFile(main, LINE + script);
@@ -50,6 +50,7 @@ async function keep(t: TestContext, script: string): Promise<Opened> {
     codeCache: null,
     group: null,
     maxReportsPerSecond: 100,
+    watchTickMs,
     config: () => ({ hostId: 64_561, groupId: 64_561, surroundings: SURROUNDINGS }),
     onListening: async (at) => void ports.push(await Promise.resolve(at)),
     onReport: () => undefined,
@@ -90,9 +91,9 @@ const NONSENSE: Readonly<Record<string, string>> = {
 
 for (const [title, script] of Object.entries(NONSENSE))
   test(`a process that says ${title} is replaced, and harms nothing else`, async (t) => {
-    const { warnings, ports } = await keep(t, script);
-    await waitUntil(() => ports.length > 1, 'another one listens');
-    assert.ok(warnings.some(({ text }) => text.endsWith('reports nonsense; it is replaced')));
+    const { warnings } = await keep(t, script);
+    const refused = () => warnings.filter(({ text }) => text.endsWith('reports nonsense; it is replaced'));
+    await waitUntil(() => refused().length > 1, 'another one says it too');
   });
 
 test('a process is heard as often as it may speak, and what it says beyond waits with it', async (t) => {
@@ -126,3 +127,17 @@ test('what a process complains about is written to the log some times, and no mo
   assert.equal(complaints.length, 16);
   for (const { fields } of complaints) assert.ok(JSON.stringify(fields).length < 3000);
 });
+
+/** How it can hang, and all of them are noticed. */
+const HANGS: Readonly<Record<string, string>> = {
+  'computes without end': `setTimeout(() => { for (;;); }, 100);`,
+  'waits without end': `setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0), 100);`,
+  'is stopped': `setTimeout(() => process.kill(process.pid, 'SIGSTOP'), 100);`,
+};
+
+for (const [title, script] of Object.entries(HANGS))
+  test(`a process that ${title} is replaced`, async (t) => {
+    const { warnings, ports } = await keep(t, script, 50);
+    await waitUntil(() => ports.length > 1, 'another one listens');
+    assert.ok(warnings.some(({ text }) => text.endsWith('process hangs; it is replaced')));
+  });

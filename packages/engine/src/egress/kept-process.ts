@@ -38,6 +38,8 @@ export interface KeptProcessOptions {
   readonly group: Pick<BoundedGroup, 'admit'> | null;
   /** How much of what it reports is heard; null: all. */
   readonly maxReportsPerSecond: number | null;
+  /** How often it is looked at; every second unless given. */
+  readonly watchTickMs?: number;
   /** What a process that starts now has to know. */
   readonly config: () => ProcessConfig;
   /** Called again whenever the process was replaced. */
@@ -246,7 +248,7 @@ export class KeptProcess<Order extends object> {
 
   /** One that hangs is of no more use than one that has died. */
   #watch(child: ChildProcess): void {
-    const { name, logger } = this.#options;
+    const { name, logger, watchTickMs = WATCH_TICK_MS } = this.#options;
     const watched = {
       ask: () => this.#answered((id) => ({ kind: 'ping', id })),
       look: () => (child.pid === undefined ? undefined : readProcessState(child.pid)),
@@ -255,7 +257,7 @@ export class KeptProcess<Order extends object> {
         child.kill('SIGKILL');
       },
     };
-    this.#watchdog = new Watchdog(watched, WATCH_TICK_MS, BUSY_TICKS);
+    this.#watchdog = new Watchdog(watched, watchTickMs, BUSY_TICKS);
   }
 
   /** SAFETY: what is thrown here ends the process, and not the engine. */
