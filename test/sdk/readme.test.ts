@@ -15,10 +15,10 @@ const README = readFileSync(join(ROOT, 'packages/sdk/README.md'), 'utf8');
 
 /** What each block prints, by the heading above it; a heading may have more than one. */
 const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
-  'Run something': [/^0 hello\n\n1 true\n$/, /^0 hello\n\n$/],
+  'Run something': [/^0 hello\n\n1 true\n1\n2\n3\n$/, /^0 hello\n\n$/],
   'Talk to a process': [/^got one\ngot two\n0\n$/],
   'Leave a process behind': [/^working\n\n?(.|\n)*done\n\nexit\n$/],
-  'Run code': [/^42\nfast\nNameError\n<b>6<\/b>\n\{ n: 6 \}\n2\n$/],
+  'Run code': [/^42 true\nfast\nNameError\n<b>6<\/b>\n\{ n: 6 \}\n2\n$/],
   'Use a terminal': [/^true\n$/],
   'Move files': [/^hello\nhello\.txt 5\n5\n$/, /^2\n\n$/],
   'Watch files': [/^created file draft\n(modified file draft\n)+renamed file posts\/first\n$/],
