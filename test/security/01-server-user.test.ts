@@ -119,7 +119,7 @@ test('a program of one installation cannot connect to the engine of another', as
   const [one, other] = [await prepare(t), await prepare(t)];
   const at = (...words: string[]) => exec(SVC, ['--path', one.dataFolder, 'engine', ...words]);
   await at('start', '--detach', '--isolation', 'container', '--prepared-slots', '0');
-  t.after(() => at('stop'));
+  await using _engine = { [Symbol.asyncDispose]: async () => void (await at('stop')) };
   const ownerOf = async ({ dataFolder }: Scene) => {
     const { uid, gid } = await lstat(join(dataFolder, 'server'));
     return { uid, gid };
