@@ -77,6 +77,9 @@ test('code is written in an editor with highlighting, its output beside it', IN_
       await page.getByRole('button', { name: 'one.py', exact: true }).click();
       await page.locator('.tok-comment').filter({ hasText: '# first' }).waitFor();
       await checkLooks(page, 'file editor');
+      const margin = `document.querySelector('.cm-editor').getBoundingClientRect().left -
+      document.querySelector('dialog').getBoundingClientRect().left`;
+      assert.ok(Number(await page.evaluate(margin)) >= 12, 'it does not touch the edge of the dialog');
       await page.getByRole('textbox', { name: 'Content of /tmp/one.py' }).click();
       await page.keyboard.press('Control+Home');
       await page.keyboard.type('# new');
