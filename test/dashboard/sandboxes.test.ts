@@ -8,7 +8,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { TestSandbox } from '../engine/sandbox-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { importPython } from '../e2e/interpreter-images.ts';
-import { checkLooks } from './check-accessible.ts';
+import { checkLooks, SIZES } from './check-accessible.ts';
 import { IN_A_BROWSER, signIn, startDashboard } from './dashboard-fixture.ts';
 
 /** A picture of one pixel. */
@@ -209,6 +209,11 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await view('Network');
     const row = page.getByRole('row').filter({ hasText: `${PRIVATE}:80` });
     await row.getByText('denied', { exact: true }).first().waitFor();
+    const edges = `['section[aria-label="Network decisions"]', 'section[aria-label="Network decisions"] .actions']
+      .map((found) => document.querySelector(found).getBoundingClientRect().right)`;
+    await page.setViewportSize(SIZES.wide);
+    const [panel = 0, choice = 0] = (await page.evaluate(edges)) as readonly number[];
+    assert.ok(panel - choice < 40, 'the choice is at the right edge');
     await page.getByLabel('Only denied').click();
     await row.getByText('denied', { exact: true }).first().waitFor();
     await page.getByLabel('Name or address').fill(PRIVATE);
