@@ -15,6 +15,7 @@ import {
   type Measurement,
 } from './benchmark.ts';
 import { timed } from './measure.ts';
+import { measureProxies } from './network-proxies.ts';
 import { measureManyRules } from './network-rules.ts';
 import {
   HTTPS_HOST,
@@ -29,7 +30,8 @@ import {
 /** What the policy, the resolver and the proxy cost on the way out, beside a veth that leads out with nobody in between. */
 export const network: Benchmark = {
   name: 'network',
-  description: 'TCP, HTTPS that is read, DNS, create with and without network, and many rules',
+  description:
+    'TCP, HTTPS that is read, DNS, create with and without network, many rules, and a proxy per scope',
   promise:
     'plain TCP ≤ 1.1 × a bare veth, a request that is read ≤ 2 ms more, ≥ 300 MiB/s of them, ≥ 1,000 names/s, network ≤ 5 ms of a create, 200 × 50 rules ≤ 2 s',
   async run(context) {
@@ -41,6 +43,7 @@ export const network: Benchmark = {
       dns: () => measureDns(world, peers, context),
       create: () => measureCreate(world, context),
       rules: () => measureManyRules(peers, context),
+      proxies: () => measureProxies(peers, context),
     };
     const measurements: Measurement[] = [];
     for (const [name, measure] of Object.entries(parts))
