@@ -37,6 +37,7 @@ async function keep(t: TestContext, script: string, watchTickMs = 1000): Promise
   const ports: unknown[] = [];
   const kept = new KeptProcess<never>({
     name: 'tried',
+    about: { scope: 'one' },
     hostProgram: BUILT_SVC_HOST,
     prefix: [],
     choosesAddress: true,
@@ -139,5 +140,6 @@ for (const [title, script] of Object.entries(HANGS))
   test(`a process that ${title} is replaced`, async (t) => {
     const { warnings, ports } = await keep(t, script, 50);
     await waitUntil(() => ports.length > 1, 'another one listens');
-    assert.ok(warnings.some(({ text }) => text.endsWith('process hangs; it is replaced')));
+    const hangs = warnings.find(({ text }) => text === 'The tried process hangs; it is replaced');
+    assert.equal(hangs !== undefined && 'scope' in hangs.fields && hangs.fields.scope, 'one');
   });

@@ -20,6 +20,8 @@ import { endRecordedProcess, findRecordedProcess, recordProcess } from './record
 export interface KeptProcessOptions {
   /** For people. */
   readonly name: string;
+  /** What the log says of it besides. */
+  readonly about: Readonly<Record<string, string>>;
   /** svc-host, which becomes the program. */
   readonly hostProgram: string;
   /** What it does first, each word an argument: opening sockets for instance. */
@@ -108,7 +110,7 @@ export class KeptProcess<Order extends object> {
   start(): void {
     this.#launch().catch((error: unknown) => {
       if (this.#isClosed) return;
-      this.#options.logger.warn({ error }, `The ${this.#options.name} process did not start`);
+      this.#warn({ error }, `The ${this.#options.name} process did not start`);
       // One that never was has no exit either.
       if (this.pid === undefined) this.#startLater();
     });
@@ -181,8 +183,7 @@ export class KeptProcess<Order extends object> {
   }
 
   #spawn(): Kept {
-    const { hostProgram, prefix, choosesAddress, shown, main, logger, codeCache, config, name } =
-      this.#options;
+    const { hostProgram, prefix, choosesAddress, shown, main, codeCache, config, name } = this.#options;
     const node = [process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, main];
     // SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and to become
     // another user, and nothing it starts could gain any back (host/src/confine/seclude.h).
@@ -199,7 +200,7 @@ export class KeptProcess<Order extends object> {
         ...(codeCache === null ? {} : { NODE_COMPILE_CACHE: codeCache }),
       },
     });
-    child.on('error', (error) => logger.warn({ error }, `The ${name} process cannot be started`));
+    child.on('error', (error) => this.#warn({ error }, `The ${name} process cannot be started`));
     this.#hearComplaints(child);
     this.#limit(child);
     const kept = this.#link(child);
@@ -208,7 +209,7 @@ export class KeptProcess<Order extends object> {
   }
 
   #link(child: ChildProcess): Kept {
-    const { maxReportsPerSecond, name, logger } = this.#options;
+    const { maxReportsPerSecond, name } = this.#options;
     const listening = Promise.withResolvers<Ports>();
     // One that never listens is waited for with a deadline of its own.
     listening.promise.catch(() => undefined);
@@ -216,7 +217,7 @@ export class KeptProcess<Order extends object> {
       maxReportsPerSecond,
       onReport: (report) => this.#hear({ child, link, listening }, report),
       onNonsense: (error) => {
-        logger.warn({ error, pid: child.pid }, `The ${name} process reports nonsense; it is replaced`);
+        this.#warn({ error, pid: child.pid }, `The ${name} process reports nonsense; it is replaced`);
         child.kill('SIGKILL');
       },
     });
@@ -225,11 +226,11 @@ export class KeptProcess<Order extends object> {
 
   /** SAFETY: bounded, for a process that was taken over could fill the log of the engine. */
   #hearComplaints({ stderr }: ChildProcess): void {
-    const { name, logger } = this.#options;
+    const { name } = this.#options;
     let left = MAX_COMPLAINTS;
     stderr?.setEncoding('utf8').on('data', (text: string) => {
       const output = text.slice(0, MAX_COMPLAINT_CHARACTERS);
-      logger.warn({ output }, `The ${name} process complained`);
+      this.#warn({ output }, `The ${name} process complained`);
       left -= 1;
       if (left === 0) stderr.destroy();
     });
@@ -237,23 +238,23 @@ export class KeptProcess<Order extends object> {
 
   /** Before it has read a byte of a sandbox. */
   #limit({ pid }: ChildProcess): void {
-    const { group, name, logger } = this.#options;
+    const { group, name } = this.#options;
     if (group === null || pid === undefined) return;
     try {
       group.admit(pid);
     } catch (error) {
-      logger.warn({ error }, `The ${name} process runs without limits of its own; see svc doctor`);
+      this.#warn({ error }, `The ${name} process runs without limits of its own; see svc doctor`);
     }
   }
 
   /** One that hangs is of no more use than one that has died. */
   #watch(child: ChildProcess): void {
-    const { name, logger, watchTickMs = WATCH_TICK_MS } = this.#options;
+    const { name, watchTickMs = WATCH_TICK_MS } = this.#options;
     const watched = {
       ask: () => this.#answered((id) => ({ kind: 'ping', id })),
       look: () => (child.pid === undefined ? undefined : readProcessState(child.pid)),
       onFrozen: (reason: string) => {
-        logger.warn({ pid: child.pid, reason }, `The ${name} process hangs; it is replaced`);
+        this.#warn({ pid: child.pid, reason }, `The ${name} process hangs; it is replaced`);
         child.kill('SIGKILL');
       },
     };
@@ -262,11 +263,11 @@ export class KeptProcess<Order extends object> {
 
   /** SAFETY: what is thrown here ends the process, and not the engine. */
   #hear({ link, listening }: Kept, report: EgressReport): void {
-    const { logger, onReport, name } = this.#options;
+    const { onReport, name } = this.#options;
     if (report.kind === 'listening') listening.resolve(report.ports);
     else if (report.kind === 'done') this.#asked.get(report.id)?.(report.pins);
     else if (report.kind === 'failed') {
-      logger.warn({ reason: report.reason }, `The ${name} process failed`);
+      this.#warn({ reason: report.reason }, `The ${name} process failed`);
       listening.reject(new Error(`The process failed: ${report.reason}`));
     } else onReport(report, (order) => link.send(order));
   }
@@ -287,11 +288,16 @@ export class KeptProcess<Order extends object> {
     if (this.#isClosed || this.#kept?.child !== child) return;
     this.#lose();
     if (livedMs > HEALTHY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
-    this.#options.logger.warn(
+    this.#warn(
       { cause, delayMs: this.#delayMs },
       `The ${this.#options.name} process ended; another is started`,
     );
     this.#startLater();
+  }
+
+  #warn(fields: object, text: string): void {
+    const { logger, about } = this.#options;
+    logger.warn({ ...about, ...fields }, text);
   }
 
   #startLater(): void {

@@ -171,6 +171,7 @@ export class Proxies {
     const process = new ProxyProcess({
       ...rest,
       listenAddresses,
+      about: { scope },
       group,
       recordFile: join(recordFolder, `${scope}.json`),
       config: () => ({

@@ -14,7 +14,7 @@ import {
 } from './egress-messages.ts';
 import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
 
-type Given = 'hostProgram' | 'recordFile' | 'logger' | 'group';
+type Given = 'hostProgram' | 'recordFile' | 'logger' | 'group' | 'about';
 
 export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
   /** Where sandboxes find this host; the one of IPv6 is null when they have none. */

@@ -29,6 +29,7 @@ export class ResolverProcess {
     this.#process = new KeptProcess({
       ...given,
       name: 'resolver',
+      about: {},
       prefix: [],
       choosesAddress: true,
       // The host replaces the file that names its resolvers, which may be a link into any folder.
