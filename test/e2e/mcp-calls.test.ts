@@ -50,6 +50,31 @@ for (const isolation of CLASSES) {
       await waitUntil(async () => !(await isAlive()), { what: 'the command ends', timeoutMs: 60_000 });
     });
 
+    test('an interpreter whose code ran out of time is used again, by code and by commands', async () => {
+      await call('sandbox_start', { config: { image: 'python', memory: 128 } });
+      const run = (code: string, timeout: number | null = null) =>
+        call('sandbox_run_code', { language: 'python', code, timeout });
+      await run('kept = 41');
+      const deaf = 'import time\nwhile True:\n  try: time.sleep(1000)\n  except BaseException: pass';
+      for (const [code, isKept] of [
+        ['import time; time.sleep(1000)', true],
+        ['import subprocess; subprocess.run(["sleep", "1000"])', true],
+        ['while True: pass', true],
+        [deaf, false],
+      ] as const) {
+        const late = await run(code, 1);
+        assert.match(
+          late.text,
+          isKept ? /Interrupted after 1 s; the state is kept/ : /was killed; its state is lost/,
+          code,
+        );
+        const next = await run(isKept ? 'kept + 1' : '6 * 7');
+        assert.deepEqual([next.isError, next.text], [false, '42\n'], code);
+      }
+      const command = await call('sandbox_run_command', { command: 'echo', args: ['on'] });
+      assert.equal(command.text, 'on\n');
+    });
+
     test('what failures say leads from running out of memory to a sandbox that works', async () => {
       const need = { language: 'python', code: 'x = bytearray(300 * 1024 * 1024); len(x)' };
       await call('sandbox_start', { config: { image: 'python', memory: 128 } });
