@@ -31,6 +31,13 @@ test('what only the machine of a server can do is refused for a server elsewhere
     ['server', 'keygen'],
     ['server', 'logs'],
     ['backup', '/nowhere'],
+    ['restore', '/nowhere'],
+    ['engine', 'status'],
+    ['engine', 'logs'],
+    ['orphan', 'rm', 'none'],
+    ['org', 'quota', 'default'],
+    ['user', 'link'],
+    ['server', 'rotate-secrets'],
   ]) {
     const { code, stdout, stderr } = await svc.run(words, { env: elsewhere });
     assert.deepEqual([code, stdout], [2, ''], words.join(' '));
@@ -70,4 +77,29 @@ test('a command of this machine is refused when another server of it was chosen'
       `is another server than that of the data folder ${folder}, which is at .*\\n  try: --path ${folder}`,
     ),
   });
+});
+
+test('a command of this machine says which data folder it works on', async () => {
+  const { svc } = cli;
+  const { folder } = svc.server.engine;
+  for (const words of [
+    ['org', 'ls'],
+    ['org', 'create', 'acme'],
+    ['org', 'quota', 'acme'],
+    ['apikey', 'create', '--org', 'acme'],
+    ['user', 'link'],
+    ['audit', 'verify'],
+    ['server', 'status'],
+    ['server', 'keygen'],
+    ['server', 'rotate-secrets'],
+    ['engine', 'status'],
+    ['pool', 'ls'],
+    ['orphan', 'ls'],
+    ['image', 'ls'],
+    ['image', 'prune'],
+  ]) {
+    const { code, stdout, stderr } = await svc.run([...words, '--path', folder]);
+    assert.equal(code, 0, stderr);
+    assert.ok(`${stdout}${stderr}`.includes(folder), `${words.join(' ')}: ${stdout}${stderr}`);
+  }
 });

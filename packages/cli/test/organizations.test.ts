@@ -27,7 +27,7 @@ test('the secret of a key is all that goes to standard output', async () => {
   assert.ok(!key.stderr.includes(key.stdout.trim()));
   const token = await svc.run(['token', 'create', '--user', OWNER]);
   assert.match(token.stdout, /^svc_pat_[0-9a-f]{64}\n$/);
-  assert.match(token.stderr, /for ann@example.com; expires: never/);
+  assert.match(token.stderr, /for ann@example.com in \S+; expires: never/);
 });
 
 test('a key and a token are listed by what they end in, and revoked by their id', async () => {

@@ -27,9 +27,10 @@ async function verify(_options: unknown, command: Command): Promise<void> {
   const broken = reports.filter((report) => report.broken !== null);
   if (broken.length > 0) process.exitCode = 1;
   if (isJson) return printJson(reports);
-  if (reports.length === 0) return tell('no organizations, so no events');
+  if (reports.length === 0) return tell(`no organizations in ${place.dataFolder}, so no events`);
   print(formatTable(['ORGANIZATION', 'INTACT', 'STATE', 'LAST HASH'], reports.map(toRow)));
   for (const { slug, broken: found } of broken) tell(`${slug}: ${found?.message ?? ''}`);
+  tell(`data in ${place.dataFolder}`);
 }
 
 function toRow({ slug, intact, hash, broken }: AuditReport): string[] {

@@ -46,6 +46,7 @@ async function listHere({ dataFolder, isJson }: Globals): Promise<void> {
     ]),
   );
   print(formatTable(['REFERENCE', 'ID', 'SIZE', 'LAYERS', 'AGE'], rows));
+  tell(`data in ${dataFolder}`);
 }
 
 async function listOnServer(globals: Globals): Promise<void> {

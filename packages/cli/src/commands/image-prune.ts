@@ -14,6 +14,9 @@ export function createCommand(): Command {
       const engine = await connectImages(globals);
       const pruned = await engine.images.pruneImages();
       if (globals.isJson) printJson(pruned);
-      else print(`${pruned.images.length} images removed, ${formatBytes(pruned.freedBytes)} freed`);
+      else
+        print(
+          `${pruned.images.length} images removed, ${formatBytes(pruned.freedBytes)} freed (data in ${globals.dataFolder})`,
+        );
     });
 }

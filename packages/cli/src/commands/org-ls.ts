@@ -32,7 +32,8 @@ async function list(_options: unknown, command: Command): Promise<void> {
       })),
     );
   }
-  if (organizations.length === 0) return tell('no organizations; make one with: svc org create NAME');
+  if (organizations.length === 0)
+    return tell(`no organizations in ${place.dataFolder}; make one with: svc org create NAME`);
   const rows = organizations.map(({ slug, name, plan, members, sandboxes, createdAt }) => [
     slug,
     name,
@@ -42,4 +43,5 @@ async function list(_options: unknown, command: Command): Promise<void> {
     formatAge(createdAt, Date.now()),
   ]);
   print(formatTable(['ORGANIZATION', 'NAME', 'PLAN', 'MEMBERS', 'SANDBOXES', 'AGE'], rows));
+  tell(`data in ${place.dataFolder}`);
 }

@@ -37,7 +37,7 @@ async function quota(
   const { setLocalQuotas } = await loadLocal(place);
   const { plan, isSuspended, quotas } = await setLocalQuotas(place, slug, changes ?? {}).catch(asUsage);
   if (isJson) return printJson({ slug, plan, is_suspended: isSuspended, quotas });
-  tell(`organization ${slug}, plan ${plan}${isSuspended ? ', suspended' : ''}`);
+  tell(`organization ${slug}, plan ${plan}${isSuspended ? ', suspended' : ''}, data in ${place.dataFolder}`);
   const rows = LIMITS_IN_ORDER.flatMap((name) => {
     const value = quotas[name];
     return value === undefined ? [] : [[labelOfLimit(name), formatLimit(name, value)]];

@@ -24,7 +24,8 @@ async function list(_options: unknown, command: Command): Promise<void> {
   const engine = await connectEngine(dataFolder);
   const pool = await engine.pool();
   if (isJson) return printJson(pool);
-  if (pool.max === 0) return tell('nothing is kept warm: the engine was started with --warm-adaptive 0');
+  if (pool.max === 0)
+    return tell(`nothing is kept warm: the engine of ${dataFolder} was started with --warm-adaptive 0`);
   const now = Date.now();
   const rows = pool.waiting.map((waiting) => [
     waiting.reference,

@@ -5,7 +5,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { Command } from 'commander';
 import { RestoreStage } from '../backup/restore-stage.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { CopyProgress } from '../terminal/copy-progress.ts';
 import { printJson, tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
@@ -33,7 +33,7 @@ export function createCommand(): Command {
 }
 
 async function restore(path: string, _options: unknown, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'backups');
   if (process.getuid?.() !== 0)
     throw new UsageError(
       'a restore makes files of root and of the server\n  try: the same command with sudo',

@@ -31,5 +31,5 @@ async function rotate(
   const { secretsKey: keyPath, resealOnly: isResealOnly = false } = options;
   const count = await rotateSecrets(place, { keyPath, isResealOnly });
   if (isJson) return printJson({ resealed: count });
-  tell(`${count} secrets are sealed again`);
+  tell(`${count} secrets are sealed again (data in ${place.dataFolder})`);
 }

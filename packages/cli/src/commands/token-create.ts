@@ -51,5 +51,5 @@ async function create({ user: email, name, expire }: CreateOptions, command: Com
     return printJson(shown);
   }
   print(secret);
-  tell(`token ${id} for ${user.email}; expires: ${expiresAt ?? 'never'}`);
+  tell(`token ${id} for ${user.email} in ${place.dataFolder}; expires: ${expiresAt ?? 'never'}`);
 }

@@ -41,12 +41,16 @@ async function create(
     const { secret, expiresAt } = await createLocalOwnerLink(place, expire).catch(asUsage);
     if (isJson) return printJson({ email: null, token: secret, expires_at: expiresAt });
     print(url === undefined ? secret : `${url}/sign-up#owner=${secret}`);
-    return tell(`makes the account of the owner in a browser, once, until ${expiresAt}`);
+    return tell(
+      `makes the account of the owner in a browser, once, until ${expiresAt} (data in ${place.dataFolder})`,
+    );
   }
   const { secret, expiresAt } = await createLocalSignInLink(place, email, expire).catch(asUsage);
   if (isJson) return printJson({ email, token: secret, expires_at: expiresAt });
   print(secret);
-  tell(`signs ${email} in once, until ${expiresAt}: POST /v1/session/link {"token": …}`);
+  tell(
+    `signs ${email} in once, until ${expiresAt}: POST /v1/session/link {"token": …} (data in ${place.dataFolder})`,
+  );
   if (url !== undefined) tell(`  in a browser: ${url}/sign-in#link=${secret}`);
 }
 
