@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Command } from 'commander';
 import { ERROR_STATUS, OPERATIONS } from '@svc/contract';
 import { CreateSandboxRequest, REST_OPERATIONS, Sandbox } from '@svc/contract/rest';
@@ -27,9 +28,11 @@ export async function readLeaves(): Promise<readonly Leaf[]> {
   return leaves.all;
 }
 
-/** A field that the request and the answer both have is one leaf, below `spec`. */
+/** A field that the request and the answer both have is one leaf, below `spec`; `requested` has the fields of `spec`. */
 function collectSandbox(leaves: LeafCollector): void {
-  const { spec, ...record } = Sandbox.properties;
+  const { spec, requested, ...record } = Sandbox.properties;
+  assert.deepEqual(Object.keys(requested.properties), Object.keys(spec.properties));
+  leaves.add('sandbox.requested', 'object', 'answer');
   for (const [name, schema] of Object.entries(record)) leaves.walk(`sandbox.${name}`, schema, 'answer');
   for (const [name, schema] of Object.entries(spec.properties))
     leaves.walk(`${SPEC}.${name}`, schema, 'answer');

@@ -10,7 +10,7 @@ const MODEL = 'packages/engine/src/network/policy-property.test.ts';
 const DECISIONS = 'packages/engine/src/policy/decide.test.ts';
 const INGRESS = 'packages/server/src/published-ports/ingress.test.ts';
 const BY_MODEL =
-  'for random policies the packet filter decides as the reference model, for every kind of address';
+  'for random policies and ceilings the packet filter decides as the reference model, for every kind of address';
 const rule = (path: string) => `spec.network.policy.rules.${path}`;
 const groups = ['public', 'private', 'link_local', 'metadata'];
 

@@ -94,6 +94,12 @@ export const recordClaims: readonly Claim[] = [
       assert.equal(isOurKernel, ground.isolation === 'container');
     },
   ),
+  provedBy(
+    'sandbox.requested',
+    'What was asked for, in the shape of `spec`: until the image is known, and while the sandbox is failed',
+    'packages/server/src/handlers/sandboxes/sandbox-view.test.ts',
+    'what was asked for is shown until the image is known, without what the image says and without secrets',
+  ),
   claimOnce(
     'sandbox.created_at',
     'When it was created, RFC 3339 in UTC',

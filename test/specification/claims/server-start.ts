@@ -53,7 +53,7 @@ export const startFlagClaims: readonly Claim[] = [
     `${START} --reset-key`,
     'A new signing key: every key that was handed out before is worthless',
     'test/e2e/rest-organizations.test.ts',
-    'a new signing key ends keys that were signed, and neither API keys nor tokens',
+    'a new signing key ends signed keys, API keys and tokens, over REST and over JSON-RPC',
   ),
   claimOnce(
     `${START} --allowed-host`,
