@@ -172,7 +172,7 @@ function readHostSize(dataFolder: string): HostSize {
 
 function makeSpace(folder: string, hostCalls: SvcHostCalls, logger: Logger): HostSpace {
   const writes = new DirectWrites(folder, hostCalls, logger);
-  return new HostSpace({ folder, logger, onLook: (disks) => writes.look(disks) });
+  return new HostSpace({ folder, logger, onWatch: (disk) => writes.begin(disk) });
 }
 
 function makeVolumes(

@@ -46,8 +46,10 @@ export interface HostSpaceOptions {
   readonly logger: Logger;
   /** Bytes of the host's disk that are kept for the engine and the server; a share of the disk when absent. */
   readonly reserveBytes?: number;
-  /** Told at every look which disks there are. */
-  readonly onLook?: (disks: readonly WatchedDisk[]) => void;
+  /** Told of each disk that is watched from now on. */
+  readonly onWatch?: (disk: MountedDisk) => void;
+  /** Told at every look. */
+  readonly onLook?: () => void;
   readonly readWrites?: () => HostWrites;
 }
 
@@ -89,7 +91,8 @@ export class HostSpace {
   readonly #logger: Logger;
   readonly #reserveBytes: number;
   readonly #ballast: Ballast;
-  readonly #onLook: (disks: readonly WatchedDisk[]) => void;
+  readonly #onWatch: (disk: MountedDisk) => void;
+  readonly #onLook: () => void;
   readonly #readWrites: () => HostWrites;
   readonly #disks = new Map<string, WatchedDisk>();
   /** Told when space runs short and when it is back. */
@@ -112,8 +115,9 @@ export class HostSpace {
   #host = { dirtiedBytes: 0, sentBytes: 0, freeBytes: 0 };
   #fewBytes = FEW_BYTES;
 
-  constructor({ folder, logger, reserveBytes, onLook, readWrites }: HostSpaceOptions) {
+  constructor({ folder, logger, reserveBytes, onWatch, onLook, readWrites }: HostSpaceOptions) {
     this.#folder = folder;
+    this.#onWatch = onWatch ?? (() => undefined);
     this.#onLook = onLook ?? (() => undefined);
     this.#readWrites = readWrites ?? readHostWrites;
     this.#logger = logger;
@@ -173,6 +177,7 @@ export class HostSpace {
       const watched = new WatchedDisk(disk);
       if (watched.sample() === undefined) return;
       this.#disks.set(nameOf(disk), watched);
+      this.#onWatch(disk);
       this.#shared = undefined;
       const spared = this.#sparedBytes ?? 0;
       const granted = Math.min(watched.usableBytes, Math.floor(spared / 2));
@@ -247,7 +252,7 @@ export class HostSpace {
       this.#fewBytes = fewOf(disks);
       this.#balance(freeBytes, roomBytes);
       if (this.#isShort) this.#settle(disks);
-      this.#onLook(disks);
+      this.#onLook();
     } catch (error) {
       // Looked at again soon; until then everybody has what they were granted.
       this.#logger.error({ err: error }, 'the space of the host could not be looked at');
