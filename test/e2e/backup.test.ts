@@ -145,13 +145,13 @@ test('what no row knows is shown and removed by its id, and what somebody owns i
   const said = await refusal(server, 'orphan', 'rm', '-f', owned);
   assert.match(said, /^error: sandbox \S+ is 'web' of default\n {2}try: svc rm web/);
   const running = await refusal(server, 'orphan', 'rm', id);
-  assert.match(running, /^error: sandbox \S+ runs\n {2}try: svc orphan rm -f \S+\n$/);
+  assert.match(running, /^error: sandbox \S+ runs\n {2}try: svc orphan rm -f \S+\ndata in \S+\n$/);
   assert.equal(await succeed(server, ['orphan', 'rm', '-f', id]), id);
   const rest = ['stray-volume', 'stray-snapshot'];
   // By two people at once: what one has done the other finds done, or gone.
   const removals = await Promise.all([1, 2].map(() => server.svc('orphan', 'rm', ...rest)));
   for (const { code, text } of removals)
-    assert.match(text, code === 0 ? /^stray-volume\nstray-snapshot\n$/ : /nothing with the id/);
+    assert.match(text, code === 0 ? /^stray-volume\nstray-snapshot\ndata in \S+\n$/ : /nothing with the id/);
   assert.match(await refusal(server, 'orphan', 'rm', id), /the engine has nothing with the id/);
   assert.deepEqual(await list(), []);
   const going = await lastCount(server);
