@@ -12,8 +12,8 @@ const PROGRAMS: readonly (readonly [first: string, words: readonly string[], say
   ['packages/cli/build/main.cjs', ['run', '--help'], /Usage: svc run/],
   ['packages/server/build/main.js', ['--nonsense'], /Unknown option '--nonsense'/],
   ['packages/engine/build/daemon/main.js', ['--nonsense'], /Unknown option '--nonsense'/],
-  ['packages/engine/build/resolver/main.js', [], /^/],
-  ['packages/engine/build/proxy/main.js', [], /^/],
+  ['packages/engine/build/resolver/main.js', [], /^The engine starts this program; /],
+  ['packages/engine/build/proxy/main.js', [], /^The engine starts this program; /],
 ];
 
 before(async () => {

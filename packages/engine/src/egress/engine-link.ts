@@ -30,6 +30,16 @@ export interface EngineLink<Order> {
   stay(): void;
 }
 
+/** The socket to the engine. Ends the process where there is none. */
+function openLine(): Socket {
+  try {
+    return new Socket({ fd: LINK_DESCRIPTOR, readable: true, writable: true });
+  } catch {
+    process.stderr.write('The engine starts this program; to start an engine: svc engine start\n');
+    process.exit(1);
+  }
+}
+
 /**
  * Waits for the configuration, gives up all privileges and serves. The process goes on while the engine is away, so that a restart of
  * the engine costs sandboxes nothing.
@@ -37,7 +47,7 @@ export interface EngineLink<Order> {
 export function serveEngine<Told extends { config: ProcessConfig; order: { readonly kind: string } }>(
   serve: (config: Told['config'], engine: EngineLink<Told['order'] | ProcessOrder>) => Promise<void>,
 ): void {
-  const line = new Socket({ fd: LINK_DESCRIPTOR, readable: true, writable: true });
+  const line = openLine();
   const send = (message: EgressReport, whenSent?: () => void) => {
     if (line.writable) line.write(frame(writeReport(message), 4), whenSent);
     else whenSent?.();
