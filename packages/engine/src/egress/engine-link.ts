@@ -36,7 +36,7 @@ function openLine(): Socket {
     return new Socket({ fd: LINK_DESCRIPTOR, readable: true, writable: true });
   } catch {
     process.stderr.write('The engine starts this program; to start an engine: svc engine start\n');
-    process.exit(1);
+    return process.exit(1);
   }
 }
 
