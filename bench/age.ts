@@ -10,11 +10,11 @@ import { readTreeCpuMs } from './process-time.ts';
 const CALLERS = 2 * availableParallelism();
 const MIB = 2 ** 20;
 
-/** Sandboxes that each server has made, used and removed before it is measured. */
+/** How many sandboxes each server creates, uses and removes before it is measured. */
 const OLD = 5000;
 const YOUNG = 500;
 
-/** What a server costs that has had many sandboxes, beside one that has had few. Class container. */
+/** CPU time of a server after many sandboxes, compared with one after few. Class container. */
 export const age: Benchmark = {
   name: 'age',
   description: `a server that has made, used and removed ${OLD} sandboxes, in turn with one that has made ${YOUNG}`,
@@ -29,7 +29,7 @@ export const age: Benchmark = {
 };
 
 interface AgingServer {
-  /** So many sandboxes are made, used and removed; resolves with the processor time of each in milliseconds, the client's left out. */
+  /** Creates, uses and removes this many sandboxes; resolves with the CPU milliseconds of each, without those of the client. */
   live(count: number): Promise<number>;
   memoryMib(): number;
 }

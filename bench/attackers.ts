@@ -2,17 +2,17 @@ import { Sandbox, type Client } from '@svc/sdk';
 import type { Isolation } from '@svc/engine/client';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 
-/** What a guest does all the time to take from its neighbours, without breaking a rule (test/security/noise.c). */
+/** A continuous load of a guest that takes resources from its neighbours within the rules (test/security/noise.c). */
 export interface Attack {
   readonly name: string;
-  /** Needs a whole CPU of its own: beside more of them than there are CPUs everybody gets less. */
+  /** Needs a whole CPU: with more of them than CPUs every sandbox gets less. */
   readonly isBusy: boolean;
-  /** Of a shell inside. The output of a main command goes to the log, through the engine. */
+  /** The command of a shell inside. The output of a main command goes to the log, through the engine. */
   readonly main?: string;
   readonly script?: string;
 }
 
-/** Longer than a measurement takes; then each ends by itself. */
+/** How long an attack lasts: longer than a measurement. */
 const ATTACK_SECONDS = 120;
 const NAMESERVER = "$(sed -n 's/^nameserver //p' /etc/resolv.conf)";
 
@@ -29,12 +29,12 @@ export const ATTACKS: readonly Attack[] = [
   { name: 'disk', isBusy: false, script: `${NOISE_PLACE} disk ${ATTACK_SECONDS} /file` },
 ];
 
-/** A main command starts before anybody can bring it a program. */
+/** The main command starts before the program is uploaded, so it waits for it. */
 function waitFor(command: string): string {
   return `until [ -x ${NOISE_PLACE} ]; do sleep 0.1; done; exec ${command}`;
 }
 
-/** So many sandboxes of another organization at it, until they are disposed of. */
+/** Starts this many sandboxes of another organization with the attack, until disposed of. */
 export class Attackers implements AsyncDisposable {
   readonly #sandboxes: readonly Sandbox[];
 

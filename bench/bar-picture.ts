@@ -10,7 +10,7 @@ const GAP = 8;
 const OWN = '#2f6f4f';
 const OTHER = '#9aa5b1';
 
-/** Horizontal bars, one group per chart, each to its own scale. Readable on light and dark pages: it has a ground of its own. */
+/** Horizontal bars, one group per chart, each to its own scale. It has a background, so it is readable on light and dark pages. */
 export function drawBars(charts: readonly Chart[]): string {
   const parts: string[] = [];
   let y = 16;

@@ -16,8 +16,8 @@ const GREETING = ['/bin/echo', 'x'];
 const COVER_NET_SETTINGS = 'mount -t tmpfs -o ro,size=4k none /proc/sys/net && exec "$@"';
 
 /**
- * The floors: the runtimes' own command lines on the image that our sandboxes use, with the same namespaces and no more than
- * `runc spec` asks for: no seccomp filter, no network, no limit, no disk of its own.
+ * The baselines: the runtimes' own command lines on the image of our sandboxes, with the same namespaces and only the settings of
+ * `runc spec`: no seccomp filter, no network, no limits, no disk.
  */
 export class BareRuntimes {
   readonly #folder: string;
@@ -30,7 +30,7 @@ export class BareRuntimes {
   /** `programs`: what is in /bin beside the shell's, by name. */
   static async prepare(programs: Readonly<Record<string, Uint8Array>> = {}): Promise<BareRuntimes> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-    // Root inside is another user here, and passes through.
+    // Root inside is another user on the host, who needs search permission.
     await chmod(folder, 0o711);
     const rootfs = join(folder, 'rootfs');
     await mkdir(rootfs);
@@ -42,7 +42,7 @@ export class BareRuntimes {
     return new BareRuntimes(folder);
   }
 
-  /** From the command to the first byte that a process inside writes, in milliseconds. Returns when all is gone again. */
+  /** Milliseconds from the command to the first byte of output inside. Returns after the cleanup. */
   async run(name: BareName): Promise<number> {
     const verb = ['run', '--bundle', join(this.#folder, 'greeting'), newId()];
     return await untilFirstByte(this.#command(name, verb));
@@ -138,7 +138,7 @@ async function untilFirstByte(command: readonly string[]): Promise<number> {
   let first: number | undefined;
   const child = start(command, 'pipe');
   child.stdout?.once('data', () => (first = performance.now() - begun));
-  // Its end may be known before its last words are read.
+  // The exit may be seen before the last output is read.
   await Promise.all([succeeded(child, command), once(child, 'close')]);
   if (first === undefined) throw new Error(`${command.join(' ')} said nothing`);
   return first;

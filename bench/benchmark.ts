@@ -1,14 +1,14 @@
-/** One program of the suite: it measures what a promise is about, beside its floors, in one run. */
+/** A benchmark of the suite: it measures a promise and its baselines in one run. */
 export interface Benchmark {
   readonly name: string;
   readonly description: string;
-  /** What docs/promises.md says about it, in a sentence. */
+  /** Its sentence in docs/promises.md. */
   readonly promise: string;
   run(context: BenchmarkContext): Promise<readonly Measurement[]>;
 }
 
 export interface BenchmarkContext {
-  /** Few samples: shows that a benchmark works, not how fast we are. */
+  /** Takes few samples, which only shows that the benchmark works. */
   readonly isQuick: boolean;
   /** Aborted when the run is interrupted: a benchmark then cleans up and throws. */
   readonly signal: AbortSignal;
@@ -21,7 +21,7 @@ export interface Measurement {
   readonly what: string;
   readonly unit: Unit;
   readonly values: readonly number[];
-  /** Held against the median. */
+  /** The limit for the median. */
   readonly target?: Target;
 }
 
@@ -50,7 +50,7 @@ export function isMet(target: Target, value: number): boolean {
 }
 
 /**
- * Measures each subject once per round, so that whatever else the machine does falls on all of them alike.
+ * Measures each subject once per round, so that other load on the machine affects all of them alike.
  * The first round only warms caches and is not counted.
  */
 export async function interleave<Name extends string, Value = number>(

@@ -100,7 +100,7 @@ async function measureSustained(
   ];
 }
 
-/** What somebody does with a sandbox who needs it once: three calls over HTTP, and a connection for the process. */
+/** A single use of a sandbox: three calls over HTTP, and a connection for the process. */
 async function sdkCycle(server: TestServer): Promise<() => Promise<void>> {
   const { key } = await createKey(server.engine.folder, { namespace: 'default' });
   const client = new Client({ apiUrl: server.url, apiKey: key });

@@ -7,14 +7,14 @@ import { openChannel, withEngine } from './first-output.ts';
 
 const NEIGHBOURS = 4;
 const NEIGHBOURS_SECONDS = '600';
-/** Short, as most work is: about a third of it passes before the engine takes the sandbox for one that computes. */
+/** Short, like most work: about a third of it passes before the engine classifies the sandbox as computing. */
 const MEASURED_MS = '300';
 const KEYS = ['getppid p50', 'getppid mean', 'stat p50', 'stat mean'] as const;
 
 /** Nanoseconds. */
 type Times = Readonly<Record<(typeof KEYS)[number], number>>;
 
-/** What a program in gVisor waits for its kernel, alone and beside others, and without svc. */
+/** Latency of system calls in gVisor, alone, beside other sandboxes, and without svc. */
 export const calls: Benchmark = {
   name: 'calls',
   description: `system calls in a gVisor sandbox of one vCPU: alone, and beside ${NEIGHBOURS} that compute all the time`,

@@ -16,7 +16,7 @@ const IMAGE = 'python';
 const RUN = [IMAGE, 'python3', '-c', 'print(1)'];
 const FULL_TIMEOUT_MS = 60_000;
 
-/** What a person waits for, from the Enter key to the prompt: a process of its own each time. */
+/** The time of a command from the Enter key to the prompt: a new process each time. */
 export const cli: Benchmark = {
   name: 'cli',
   description:
@@ -67,7 +67,7 @@ export const cli: Benchmark = {
   },
 };
 
-/** As for somebody who types one command after the other. */
+/** Runs one command after the other, as at a prompt. */
 async function untilOneWaits(server: TestServer): Promise<void> {
   const isThere = async () =>
     (await server.engine.client.pool()).waiting.some(({ isolation }) => isolation !== 'container');

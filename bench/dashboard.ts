@@ -8,7 +8,7 @@ import { ratio, type Benchmark, type BenchmarkContext, type Measurement } from '
 const ROUNDS = 20;
 const KILOBYTE = 1000;
 
-/** What whoever opens the dashboard waits for, beside an empty page in the same browser. */
+/** Load time of the dashboard, compared with an empty page in the same browser. */
 export const dashboard: Benchmark = {
   name: 'dashboard',
   description: 'loads of the overview in Chromium, without and with what it keeps, beside an empty page',
@@ -48,7 +48,7 @@ async function measure(
 ): Promise<Measurement[]> {
   const loads = { first: [] as Load[], again: [] as Load[], floor: [] as Load[] };
   const browser = await page.context().newCDPSession(page);
-  // Without it the browser takes no notice of what is asked below.
+  // Without this call the browser ignores the cache setting below.
   await browser.send('Network.enable', {});
   for (let round = 0; round <= (isQuick ? 1 : ROUNDS); round += 1) {
     signal.throwIfAborted();
@@ -56,10 +56,10 @@ async function measure(
     const floor = await load(page, urls.floor);
     const first = await load(page, urls.ours);
     await browser.send('Network.setCacheDisabled', { cacheDisabled: false });
-    // Whatever it keeps it keeps from this one on.
+    // Fills the cache.
     await load(page, urls.ours);
     const again = await load(page, urls.ours);
-    // The first round only warms what is not the page's.
+    // The first round only warms caches that are not the page's.
     if (round === 0) continue;
     loads.floor.push(floor);
     loads.first.push(first);

@@ -17,7 +17,7 @@ export class DockerApi {
     this.#cgroup = cgroup;
   }
 
-  /** Rejects until it answers and has the image. */
+  /** Rejects while it does not answer or lacks the image. */
   async findImage(): Promise<void> {
     await this.#call('GET', `/images/${this.#image}/json`);
   }

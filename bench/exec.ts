@@ -6,7 +6,7 @@ import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurem
 import { openChannel, runTrue, withEngine } from './first-output.ts';
 import { timed } from './measure.ts';
 
-/** What a process costs in a sandbox that runs, beside the runtimes' own `exec`. */
+/** The time of a process in a running sandbox, compared with the runtimes' own `exec`. */
 export const exec: Benchmark = {
   name: 'exec',
   description: 'round trip of /bin/true: on a held channel, on a fresh one, and 100 at once',

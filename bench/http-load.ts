@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** What is sent again and again. */
+/** The request that is repeated. */
 export interface LoadRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -10,8 +10,8 @@ export interface LoadRequest {
 }
 
 /**
- * Keeps `connections` requests under way for as long as it is told, over bare sockets, so that most of the CPU is left to
- * the server. @returns answers per second
+ * Keeps `connections` requests under way for the given time, over bare sockets, so that most of the CPU is left to the server.
+ * @returns answers per second
  */
 export async function measureRate(
   url: string,
@@ -29,7 +29,7 @@ export async function measureRate(
     }),
   );
   const begun = performance.now();
-  // A busy machine may stand still for all of the time that was given, and nothing per second is no rate.
+  // A busy machine may stall for the whole time, and zero answers give no rate.
   const first = Promise.withResolvers<void>();
   const onAnswer = () => {
     answers += 1;

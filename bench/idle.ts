@@ -6,16 +6,16 @@ import { readTree, sumOf } from './process-memory.ts';
 import { whileStarted } from './server-start.ts';
 
 const MIB = 2 ** 20;
-/** Until what is loaded after the start is there. */
+/** Time for modules that are loaded after the start. */
 const SETTLE_MS = 15_000;
 
-/** What a server takes of the memory that nobody uses: each of its processes, with its share of what they have in common. */
+/** Memory of an idle server: that of each process, with its share of shared memory (PSS). */
 export const idle: Benchmark = {
   name: 'idle',
   description: 'memory (PSS) of every process of a server and its engine without a sandbox',
   promise: 'all together ≤ 220 MiB',
   run: async ({ isQuick, signal }) => {
-    // Not counted: it compiles what has changed since set-up did, and keeps the memory that it took for that.
+    // The first start is not counted: it compiles code that changed since set-up, and keeps that memory.
     await whileStarted(() => Promise.resolve());
     return await whileStarted(async (folder) => {
       await delay(isQuick ? 0 : SETTLE_MS, undefined, { signal });

@@ -7,7 +7,7 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - begun;
 }
 
-/** `work` returns how many bytes have passed; fewer than promised is a fault, not a slow run. */
+/** `work` returns the number of bytes; fewer than expected is an error, not a slow run. */
 export async function mibPerSecond(mib: number, work: () => Promise<number>): Promise<number> {
   const begun = performance.now();
   const bytes = await work();

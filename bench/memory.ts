@@ -11,12 +11,12 @@ const CREATE_AT_ONCE = 4;
 const SETTLE_MS = 3000;
 
 /**
- * What an idle sandbox holds, in two ways that check each other:
+ * The memory of an idle sandbox, measured in two ways that check each other:
  * - accounted: what the sandbox's cgroup is charged (the engine's own metrics say how much), by how much kernel memory that cannot be
  *   taken back grows (unreclaimable slab, per-CPU data, stacks, page tables), and by how much the engine grows. An upper bound: part of
  *   the kernel's memory is charged to the cgroup too;
- * - host: by how much MemAvailable falls. It has everything in it, and also what other programs do meanwhile: it is the truth on a
- *   machine that does nothing else, and noise on others.
+ * - host: by how much MemAvailable falls. It includes everything, also other programs: it is exact on an otherwise idle machine,
+ *   and noise on others.
  * Growth is the slope of a line through all steps.
  */
 export const memory: Benchmark = {
@@ -49,7 +49,7 @@ async function measure(
   const readings: Reading[] = [];
   for (const sandboxes of (isQuick ? QUICK_STEPS : STEPS)[name]) {
     await growTo(engine, name, sandboxes, signal);
-    // What the starts left behind is given back to the kernel within this time.
+    // Memory of the starts is returned to the kernel within this time.
     await delay(isQuick ? 0 : SETTLE_MS);
     const reading = read(engine, sandboxes);
     readings.push(reading);

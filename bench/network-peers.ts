@@ -11,7 +11,7 @@ import type { Internet } from '../packages/engine/src/testing/internet.ts';
 import { GuestProbe } from '../test/engine/guest-probe.ts';
 
 export const TCP_PORT = 7000;
-/** Of many short exchanges the percentile that tells of the way itself, and not of what else the machine did meanwhile. */
+/** The percentile of many short exchanges that shows the path itself and not other load on the machine. */
 export const UNDISTURBED = 10;
 export const HTTPS_PORT = 8443;
 export const HTTPS_HOST = 'api.public.example';
@@ -21,20 +21,20 @@ const HTTPS_CLIENT = fileURLToPath(new URL('https-client.ts', import.meta.url));
 /** Somewhere that clients are started: the path of a network namespace. */
 export interface Place {
   readonly namespace: string;
-  /** Whom the client believes. */
+  /** The authority that the client trusts. */
   readonly authorityFile: string;
-  /** Asked for names before anything else; none: the client knows the address. */
+  /** The resolver for the name; none: the client knows the address. */
   readonly resolver?: string;
 }
 
-/** The servers of this benchmark on the test internet, their clients, and a namespace that nothing of ours stands in front of. */
+/** The servers of this benchmark on the test internet, their clients, and a namespace without svc in between. */
 export class NetworkPeers implements AsyncDisposable {
   readonly internet: Internet;
   readonly program: GuestProbe;
   readonly folder: string;
   /** A veth to this host that forwards and masquerades, and nothing else. */
   readonly bare: Place;
-  /** PEM, of who signs for the HTTPS server. */
+  /** The authority of the HTTPS server, as PEM. */
   readonly certificate: string;
   readonly #undo: AsyncDisposableStack;
 
@@ -76,7 +76,7 @@ export class NetworkPeers implements AsyncDisposable {
     return await this.#numbers(place, join(this.folder, 'probe'), ...words);
   }
 
-  /** So many questions, and behind them the time that all of them took. */
+  /** The time of each query, followed by the total time. */
   async ask(place: Place, resolver: string, count: number, window: number): Promise<number[]> {
     return await this.#numbers(
       place,
@@ -131,7 +131,7 @@ async function firstLine(undo: AsyncDisposableStack, line: [string, ...string[]]
   return text;
 }
 
-/** Wired like a slot, with nobody in between: what a veth, forwarding and the host's address in front cost by themselves. */
+/** Wired like a slot but without svc in between: the cost of a veth, forwarding and masquerading alone. */
 async function addBareNamespace(undo: AsyncDisposableStack): Promise<string> {
   const id = randomBytes(3).toString('hex');
   const name = `svcbare-${id}`;

@@ -19,7 +19,7 @@ const POLICY = resolvePolicy({
   policy: { rules: [{ direction: 'egress', action: 'allow', destination: { domain: NAME } }] },
 });
 
-/** What a proxy of its own costs each scope: its start, its memory, and connections that it judges. */
+/** The cost of a proxy per scope: its start, its memory, and the connections that it checks. */
 export async function measureProxies(
   peers: NetworkPeers,
   { isQuick, signal }: BenchmarkContext,
@@ -59,7 +59,7 @@ export async function measureProxies(
   ];
 }
 
-/** Of a sandbox that has asked for the name, without which it reaches nothing. */
+/** Connections of a sandbox that has resolved the name first, which the policy requires. */
 async function placeOf(slot: Slot | undefined, network: LinuxNetwork): Promise<Place> {
   if (slot?.link === undefined || slot.link === null) throw new Error('A slot without a link');
   const { nameserver } = slot.link;

@@ -9,11 +9,11 @@ import { TCP_PORT, UNDISTURBED, type NetworkPeers, type Place } from './network-
 
 const SANDBOXES = 200;
 const RULES = 50;
-/** Many short ones: where the scheduler puts a process lasts as long as the process, and would otherwise decide. */
+/** Many short runs, because the CPU that the scheduler chooses for a process would otherwise decide the result. */
 const ROUNDS = 60;
 const EXCHANGES = { turns: 300, dials: 50 } as const;
 
-/** The network of an engine alone, because it does not matter what runs in so many sandboxes. */
+/** Only the network of an engine, because the programs of the sandboxes do not matter. */
 export async function measureManyRules(
   peers: NetworkPeers,
   { isQuick, signal }: BenchmarkContext,
@@ -55,7 +55,7 @@ export async function measureManyRules(
   ];
 }
 
-/** What was measured right after the other, on a machine in the same mood. That the same divided by itself is 1 shows what it is worth. */
+/** Ratios of measurements that directly followed each other, under the same load. The ratio of equal ones, ideally 1, shows the accuracy. */
 function roundByRound(what: string, ours: readonly number[], floor: readonly number[]): Measurement {
   return { what, unit: '×', values: ours.map((value, round) => value / (floor[round] ?? Number.NaN)) };
 }
@@ -82,7 +82,7 @@ class RuledSlots implements AsyncDisposable {
     return new RuledSlots(engine, opened, slots, policyFor(peers.internet.publicAddress));
   }
 
-  /** Of the last one. Its namespace holds no secret that a client would need. */
+  /** The namespace of the last sandbox. */
   get place(): Place {
     return { namespace: this.#slots.at(-1)?.networkNamespace ?? '', authorityFile: '' };
   }
@@ -94,7 +94,7 @@ class RuledSlots implements AsyncDisposable {
     return took / 1000;
   }
 
-  /** As the next engine does it: everything in one transaction. */
+  /** Restores all rules in one transaction, like an engine after a restart. */
   async reload(): Promise<number> {
     this.#network = this.#engine.open();
     const kept = this.#slots.map(({ key }) => ({ key, policy: this.#policy }));
@@ -106,7 +106,7 @@ class RuledSlots implements AsyncDisposable {
   }
 }
 
-/** The one that fits comes last. */
+/** Rules of which the last one matches. */
 function policyFor(address: string): Network {
   const others = Array.from({ length: RULES - 1 }, (_, n) => ({
     direction: 'egress' as const,

@@ -27,7 +27,7 @@ import {
   type Place,
 } from './network-peers.ts';
 
-/** What the policy, the resolver and the proxy cost on the way out, beside a veth that leads out with nobody in between. */
+/** The cost of the policy, the resolver and the proxy for outgoing traffic, compared with a plain veth. */
 export const network: Benchmark = {
   name: 'network',
   description:
@@ -167,7 +167,7 @@ function proxyPid({ runFolder }: TestEngine): number {
   return (JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number }).pid;
 }
 
-/** Tells what the proxy takes of a machine that others use as well. In nanoseconds: a short download takes less than a tick of `stat`. */
+/** The CPU time of the proxy in nanoseconds, because a short download takes less than a tick of `stat`. */
 function cpuSecondsOf(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => {
     const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ');
@@ -192,7 +192,7 @@ async function measureDns(
     guests.push(undo.use(await Guest.start(world, peers, 'container', {})));
   const alone = undo.use(await Guest.start(world, peers, 'container', {}));
   const { resolver } = peers.internet;
-  // All rounds together stay within what one may ask at once.
+  // All rounds together stay within the burst limit.
   const one = async (place: Place, server: string) =>
     percentile((await peers.ask(place, server, isQuick ? 5 : 30, 1)).slice(0, -1), 50) / 1000;
   const times = await interleave(
@@ -204,7 +204,7 @@ async function measureDns(
   for (let round = 0; round < (isQuick ? 1 : 5); round++) {
     signal.throwIfAborted();
     const count = isQuick ? 5 : BURST;
-    // What each may ask at once has to be there again.
+    // The burst limit of each has to be refilled.
     if (round > 0) await new Promise((resolve) => setTimeout(resolve, 2500));
     const took = await timed(() =>
       Promise.all(guests.map((guest) => peers.ask(guest.place, guest.resolver, count, WINDOW))),

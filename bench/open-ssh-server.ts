@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const START_MS = 10_000;
 
-/** The floor of all remote shells: OpenSSH's own server on a loopback port, for one key that exists as long as it runs. */
+/** The baseline of remote shells: OpenSSH's server on a loopback port, for one key that exists as long as it runs. */
 export class OpenSshServer implements AsyncDisposable {
   readonly #folder: string;
   readonly #child: ChildProcess;
@@ -27,7 +27,7 @@ export class OpenSshServer implements AsyncDisposable {
     const port = await freePort();
     for (const name of ['host', 'client'])
       await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
-    // Where it drops its privileges; its package makes it at every boot.
+    // The folder for privilege separation; its package creates it at every boot.
     await mkdir('/run/sshd', { recursive: true, mode: 0o755 });
     const settings = [
       `ListenAddress 127.0.0.1:${port}`,

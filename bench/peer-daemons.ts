@@ -17,8 +17,8 @@ const READY_TIMEOUT_MS = 60_000;
 export type PeerName = 'docker' | 'podman';
 
 /**
- * One of the engines that we are compared with, on a folder of its own and in network, mount and process namespaces of its own: its
- * bridge and its rules are nobody else's, and all of it ends with the first process of the namespace.
+ * One of the compared engines, with its own folder and its own network, mount and process namespaces: its bridge and its rules do not
+ * affect the host, and all of it ends with the first process of the namespace.
  */
 export class PeerDaemon {
   readonly name: PeerName;
@@ -60,7 +60,7 @@ export class PeerDaemon {
       this.#child.kill('SIGKILL');
       await ended;
     }
-    // The kernel ends the rest of the namespace by itself, in a moment.
+    // The kernel then ends the rest of the namespace.
     const patient = { recursive: true, force: true, maxRetries: 20, retryDelay: 100 };
     await rm(this.#folder, patient);
     for (const tree of await readdir(CGROUPS))
@@ -97,7 +97,7 @@ async function removeCgroup(folder: string): Promise<void> {
 /** SAFETY: the scripts are constants; the folder is `$1`, and mktemp's. */
 function launch(folder: string, script: string): ChildProcess {
   const log = openSync(join(folder, 'log'), 'a');
-  // Whatever happens to us ends `unshare`, and with it all of the namespace.
+  // Every end of this program ends `unshare`, and with it the whole namespace.
   const apart = [
     '--pdeathsig',
     'KILL',
@@ -123,7 +123,7 @@ function launch(folder: string, script: string): ChildProcess {
   return spawn('setpriv', args, { env, stdio: ['ignore', log, log] });
 }
 
-/** A tmpfs over /run: the daemons keep state there, and find none of others. */
+/** A tmpfs over /run, so that the daemons find no state of other instances. */
 const APART = 'mount -t tmpfs none /run; ip link set lo up; cd "$1";';
 
 const SCRIPTS: Readonly<Record<PeerName, string>> = {

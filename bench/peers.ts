@@ -18,9 +18,9 @@ import { describeRun, renderRows, writeBetween, writePicture } from './write-bet
  */
 interface Contender {
   readonly name: string;
-  /** What starts its sandboxes, and can be asked by itself. */
+  /** The runtime below it, which can be measured by itself. */
   readonly runtime?: 'runc' | 'runsc';
-  /** Until it has done what it does for the next caller by itself, where it does anything. */
+  /** Waits until it has prepared the next sandbox, where it does that. */
   rest?(): Promise<void>;
   create(): Promise<string>;
   run(id: string, command: readonly string[]): Promise<unknown>;
@@ -31,7 +31,7 @@ interface Contender {
 const ROUNDS = 15;
 const EXECS = 40;
 const BURST = 100;
-/** The best of them counts: one that met something else at work says nothing about who made it. */
+/** The best of these runs counts, because the others may be disturbed by other load. */
 const BURSTS = 2;
 const CALLERS = 4;
 const WINDOW_MS = 6000;
@@ -130,7 +130,7 @@ async function burst(contender: Contender): Promise<number> {
   return took;
 }
 
-/** What no way of starting them gets below: the runtime's own command as often, without disk, network and limits. */
+/** The lower bound: as many runs of the runtime's own command, without disk, network and limits. */
 async function floors(): Promise<Row> {
   await using bare = await BareRuntimes.prepare();
   const count = isQuick ? 5 : BURST;
@@ -148,7 +148,7 @@ async function floors(): Promise<Row> {
   return { what, values: contenders.map(({ runtime = '' }) => known.get(runtime) ?? Number.NaN) };
 }
 
-/** As many at a time as callers, or the hundred containers of each would take most of the run. */
+/** Removes in parallel, or the hundred containers of each would take most of the run. */
 async function removeAll(contender: Contender, ids: readonly string[]): Promise<void> {
   const left = [...ids];
   const remover = async () => {
@@ -192,7 +192,7 @@ async function openPeer(name: PeerName): Promise<Contender> {
   };
 }
 
-/** With a class: cold, nothing is kept warm. Without: as somebody has it who has just installed it. */
+/** With a class: cold, without the warm pool. Without: with the defaults of a new installation. */
 async function openOwn(name: string, isolation?: 'container' | 'gvisor'): Promise<Contender> {
   const engineArgs = isolation === undefined ? ['--warm-adaptive', '3'] : [];
   const server = await TestServer.start({ args: [], engineArgs });
@@ -225,7 +225,7 @@ async function openOwn(name: string, isolation?: 'container' | 'gvisor'): Promis
   };
 }
 
-/** The image was used before, and its next sandbox is there; not for the first one. */
+/** The image was used before, and the next warm sandbox is ready; not for the first one. */
 async function untilOneWaits(server: TestServer): Promise<void> {
   const isThere = async () => {
     const { waiting, handedOut, missed } = await server.engine.client.pool();

@@ -5,7 +5,7 @@ const KIB = 1024;
 export interface ProcessMemory {
   readonly pid: number;
   readonly name: string;
-  /** What is its own, and its share of what it shares with others. */
+  /** PSS: private memory, and its share of shared memory. */
   readonly pssBytes: number;
 }
 
@@ -35,7 +35,7 @@ function readProcess(pid: number): ProcessMemory | undefined {
 
 export function childrenOf(pid: number): number[] {
   try {
-    // Those of all its threads: a child belongs to the one that made it.
+    // Reads the children of all threads, because a child belongs to the thread that created it.
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
     return text.trim().split(' ').filter(Boolean).map(Number);
   } catch {

@@ -22,7 +22,7 @@ function readUnlessGone(pid: number): number {
   try {
     return sumOfFields(pid, WITH_CHILDREN);
   } catch {
-    // Whoever waited for it has its time by now.
+    // The process has ended, and its time is counted in its parent.
     return 0;
   }
 }

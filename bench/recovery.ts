@@ -26,7 +26,7 @@ export const recovery: Benchmark = {
       await server.importBusybox();
       await server.call('sandbox.start', { sandbox: 'steady', config: { image: BUSYBOX } });
       note('kills and returns');
-      // As below, the first only warms caches.
+      // The first round only warms caches.
       const cpu: Record<'web' | 'engine', number[]> = { web: [], engine: [] };
       const restMs = isQuick ? 0 : HEALTHY_RUN_MS;
       const web = () => server.webPid();
@@ -76,7 +76,7 @@ async function timeKill(
   const pid = await find();
   const begun = performance.now();
   process.kill(pid, 'SIGKILL');
-  // What goes past an engine is answered for some milliseconds more; and what the dead one was asked by nobody.
+  // Calls that bypass the engine are still answered for some milliseconds, so a new process is required as well.
   const isReplaced = async () => (await find().catch(() => pid)) !== pid;
   while (!((await isReplaced()) && (await works(server)))) {
     if (performance.now() - begun > DEADLINE_MS) throw new Error('the server did not come back');

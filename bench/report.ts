@@ -1,7 +1,7 @@
 import { cpus, release } from 'node:os';
 import { isMet, percentile, type Benchmark, type Measurement, type Target } from './benchmark.ts';
 
-/** What one run of the suite found; this is what `--json` writes. */
+/** The results of a run of the suite, as `--json` writes them. */
 export interface Report {
   readonly time: string;
   readonly host: { readonly cpus: number; readonly model: string; readonly kernel: string };
@@ -13,7 +13,7 @@ export interface BenchmarkReport {
   readonly name: string;
   readonly promise: string;
   readonly seconds: number;
-  /** The host's load over the last minute: what else it had to do. Our own work is part of the second figure. */
+  /** The host's load over the last minute, before and after. The second value includes the benchmark itself. */
   readonly load: { readonly before: number; readonly after: number };
   readonly measurements: readonly Summary[];
 }

@@ -74,7 +74,7 @@ export async function addRuns(db: Database, organizationId: string, count: numbe
   });
 }
 
-/** After those that are there. Their hashes are left empty: nobody verifies them here. */
+/** Appends events to the existing ones. Their hashes are empty, because they are not verified here. */
 export async function addEvents(db: Database, organizationId: string, count: number): Promise<void> {
   const head = await db
     .selectFrom('organizations')

@@ -45,7 +45,7 @@ interface Fixture {
 
 interface Served {
   readonly url: string;
-  /** That the server used so far. */
+  /** CPU time of the server so far. */
   cpuMs(): number;
   stop(): Promise<void>;
 }
@@ -158,12 +158,12 @@ async function measureCalls(
       path: `/v1/sandboxes/${sandboxId}`,
       authorization: `Bearer ${key}`,
     };
-    // The first time only warms caches, as everywhere.
+    // The first round only warms caches.
     await measureRate(served.url, get, load);
     const cpuBefore = served.cpuMs();
     const begun = performance.now();
     const getRate = await measureRate(served.url, get, load);
-    // What the machine does beside it slows the rate down, but hardly adds to this.
+    // Other load on the machine lowers the rate but hardly changes the CPU time.
     const answers = (getRate * (performance.now() - begun)) / 1000;
     return {
       getRate,

@@ -5,7 +5,7 @@ import { ratio, type Benchmark, type BenchmarkContext, type Measurement } from '
 import { openChannel, runTrue, withEngine } from './first-output.ts';
 import { timed } from './measure.ts';
 
-/** What a gVisor sandbox costs in which nothing happens, and what it costs whoever comes back to it. */
+/** The cost of an idle gVisor sandbox, and the latency of the first call after idling. */
 export const resting: Benchmark = {
   name: 'resting',
   description:

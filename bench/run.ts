@@ -25,9 +25,9 @@ import { throughput } from './throughput.ts';
 import { warm } from './warm.ts';
 
 /**
- * Runs the benchmarks that are named, or all: `npm run bench -- start exec`.
+ * Runs the named benchmarks, or all: `npm run bench -- start exec`.
  * Each prints its table when it is done; `--json FILE` writes everything; `--quick` only shows that they work.
- * A missed target is a finding, not a failure: the exit code is about whether the measurements could be made.
+ * A missed target is not a failure: the exit code says whether the measurements could be made.
  */
 const BENCHMARKS: readonly Benchmark[] = [
   start,

@@ -23,14 +23,14 @@ const { values: options, positionals } = parseArgs({
 const isQuick = options.quick === true;
 const USUAL = isQuick ? [2, 4] : [10, 100, 500, 1000];
 const COUNTS = positionals.length > 0 ? positionals.map(Number) : USUAL;
-/** Of one sandbox, with what the kernel keeps for it; counts for which there is no memory are left out. */
+/** Memory of one sandbox, with that of the kernel; counts for which the host lacks memory are left out. */
 const SANDBOX_BYTES = 4 * 2 ** 20;
 const AT_ONCE = 4;
 const SAMPLES = isQuick ? 2 : 20;
-/** Compiled code, as `svc` itself uses it: without it every process is larger. */
+/** The compile cache of `svc`, without which every process is larger. */
 process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/svc');
 const SETTLE_MS = isQuick ? 100 : 10_000;
-/** Of what is done once a minute, each is in it once. */
+/** Long enough to include every task that runs once a minute. */
 const IDLE_MS = isQuick ? 500 : 60_000;
 const CALL_TIMEOUT_MS = 120_000;
 const MIB = 2 ** 20;

@@ -8,7 +8,7 @@ import { countBytes, ddArgs, mibPerSecond, timed, zeros } from './measure.ts';
 
 const CHUNK = new Uint8Array(1024 * 1024);
 
-/** What the way through SDK, server and engine costs, beside the runtime's own `exec`. */
+/** The overhead of SDK, server and engine, compared with the runtime's own `exec`. */
 export const sdk: Benchmark = {
   name: 'sdk',
   description: 'through SDK and server on runc: /bin/true, 1 GiB of stdout, files of 256 MiB',

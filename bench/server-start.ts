@@ -39,7 +39,7 @@ async function timeStart(folder: string): Promise<number> {
   }
 }
 
-/** What `work` finds while a server runs that was started as a person does it, on a folder of its own. */
+/** Runs `work` while a server runs on its own folder, started by `svc server start`. */
 export async function whileStarted<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-start-'));
   try {

@@ -13,10 +13,10 @@ const RATE_MS = 3000;
 const CONNECTIONS = 32;
 const POPULATIONS = [0, 100, 200] as const;
 const MIB = 1024 * 1024;
-/** Where `svc` keeps compiled code: a server that has to compile its sources holds on to what it took. */
+/** The compile cache of `svc`: a server that has to compile its sources keeps that memory. */
 const CODE_CACHE = resolve(import.meta.dirname, '../node_modules/.cache/svc');
 
-/** What the server adds to the engine: its start, calls per second, round trips as a client sees them, and memory. */
+/** The overhead of the server over the engine: start, calls per second, round trips of a client, and memory. */
 export const server: Benchmark = {
   name: 'server',
   description:
@@ -37,7 +37,7 @@ export const server: Benchmark = {
       return [...starts, ...(await all)];
     }
     const calls = await withServer(measureCalls);
-    // On a fresh one: what a burst of calls leaves to the garbage collector is not what sandboxes cost.
+    // On a fresh server, because garbage of a burst of calls is not part of the cost of sandboxes.
     return [...starts, ...calls, ...(await withServer((running) => measureMemory(running, context)))];
   },
 };

@@ -11,7 +11,7 @@ import { timed } from './measure.ts';
 const ROUNDS = 20;
 const FILE_MIB = 256;
 
-/** What somebody waits for who takes a snapshot of a sandbox, beside a plain copy of its disk. */
+/** The time of a snapshot of a sandbox, compared with a plain copy of its disk. */
 export const snapshot: Benchmark = {
   name: 'snapshot',
   description:

@@ -92,14 +92,14 @@ class Recorder {
     return output.total;
   }
 
-  /** What the caller sees. */
+  /** The times that the caller sees. */
   parts(prefix: string): Measurement[] {
     const part = (name: 'create' | 'channel' | 'process') =>
       measurement(`  ${prefix}: ${name}`, this.#counted, (output) => output[name]);
     return [part('create'), part('channel'), part('process')];
   }
 
-  /** What the caller sees and what the engine says about the start. */
+  /** The times that the caller sees, and those that the engine reports about the start. */
   steps(prefix: string): Measurement[] {
     const outputs = this.#counted;
     const names = Object.keys(outputs[0]?.sandbox.timings ?? {}).filter((name) => name !== 'total');
@@ -131,7 +131,7 @@ function measurement(
 
 const POOL_TIMEOUT_MS = 30_000;
 
-/** Nothing but the records says how many wait: a sandbox without an id that runs is one of the pool. */
+/** Counts the warm pool by its records: a running sandbox without an id belongs to the pool. */
 async function waitForPools(engine: TestEngine): Promise<void> {
   const folder = join(engine.folder, 'sandboxes');
   const wanted = Object.values(WARM).reduce((sum, count) => sum + count, 0);

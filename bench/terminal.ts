@@ -10,7 +10,7 @@ import { timed } from './measure.ts';
 import { OpenSshServer } from './open-ssh-server.ts';
 import { onFreshConnection } from './sdk.ts';
 
-/** What a person at a terminal feels, beside OpenSSH on the same host and the runtimes' own `exec`. */
+/** Latency of a terminal, compared with OpenSSH on the same host and the runtimes' own `exec`. */
 export const terminal: Benchmark = {
   name: 'terminal',
   description:
@@ -71,7 +71,7 @@ async function measure(
   ];
 }
 
-/** Something that echoes what is typed: the kernel does, before any program has seen it. */
+/** A terminal with echo by the kernel, before any program reads the input. */
 interface Typewriter extends AsyncDisposable {
   /** From the key to its echo. */
   press(): Promise<number>;

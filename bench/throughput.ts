@@ -9,7 +9,7 @@ import { countBytes, ddArgs, mibPerSecond, zeros } from './measure.ts';
 const MIB = 1024 * 1024;
 const CHUNK = new Uint8Array(256 * 1024);
 
-/** How fast bytes pass through engine and client, beside a pipe without either. */
+/** Throughput of engine and client, compared with a plain pipe. */
 export const throughput: Benchmark = {
   name: 'throughput',
   description: '1 GiB of stdout (gVisor: 256 MiB), and a quarter of it of stdin and of files each way',

@@ -10,7 +10,7 @@ const FULL_TIMEOUT_MS = 60_000;
 /** Longer than the pool waits before it starts another one, and than a start takes. */
 const SETTLED_MS = 1500;
 
-/** What somebody notices who uses an image again: with sandboxes kept warm, and beside a server that keeps none. */
+/** Latency of a repeated use of an image, with warm sandboxes and without. */
 export const warm: Benchmark = {
   name: 'warm',
   description:
@@ -110,7 +110,7 @@ class Place {
     return first;
   }
 
-  /** Without the first one: before it nobody had run code. */
+  /** Without the first run, which is the first one of code on this server. */
   counted(): { readonly first: readonly number[]; readonly later: readonly number[] } {
     const codes = this.#codes.slice(1);
     return { first: codes.map(({ first }) => first), later: codes.flatMap(({ later }) => later) };
@@ -120,7 +120,7 @@ class Place {
     await this.#server.destroy();
   }
 
-  /** Until one waits, and in it what was run before, and none is being started, which would take a core from whoever is measured. */
+  /** Waits until a warm sandbox with its interpreter is ready, and none is being started, which would take a core from the measurement. */
   async #untilFull(): Promise<void> {
     if (!this.#isKept || this.#codes.length === 0) return;
     let known = '';

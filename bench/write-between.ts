@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
-/** Puts what was measured into a document of this checkout, in place of what was measured before: between the comments of that name. */
+/** Replaces the results in a document of this checkout, between the comments of that name. */
 export async function writeBetween(document: string, name: string, text: string): Promise<void> {
   const path = resolve(ROOT, document);
   const [begin, end] = [`<!-- ${name}: begin -->`, `<!-- ${name}: end -->`];
@@ -37,7 +37,7 @@ export function renderRows(
   return [line(head), `|${head.map(() => '---|').join('')}`, ...body].join('\n');
 }
 
-/** What does not apply is no number. */
+/** NaN means that the value does not apply. */
 function digits(value: number): string {
   if (Number.isNaN(value)) return '–';
   if (value >= 100 || Number.isInteger(value)) return value.toFixed(0);

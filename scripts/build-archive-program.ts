@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { build } from 'vite';
 
 /**
- * Makes one file of the program that reads archives without rights (`engine/src/images/archive-program.ts`): where it runs there is no
- * checkout to load the rest from, and it starts for every layer. `node scripts/build-archive-program.ts`
+ * Bundles the unprivileged program that reads archives (`engine/src/images/archive-program.ts`) into one file: it starts for every
+ * layer and cannot see the checkout from its namespace. `node scripts/build-archive-program.ts`
  */
 const ENGINE = resolve(import.meta.dirname, '../packages/engine');
 const FOLDER = join(ENGINE, 'build');
@@ -16,7 +16,7 @@ try {
     configFile: false,
     root: ENGINE,
     logLevel: 'error',
-    // All of it is in the file, whatever it comes from.
+    // All modules are bundled, also those of packages.
     ssr: { noExternal: true },
     build: {
       ssr: join(ENGINE, 'src/images/archive-program.ts'),
@@ -26,9 +26,9 @@ try {
     },
   });
   mkdirSync(FOLDER, { recursive: true });
-  // Whoever reads archives is nobody on this host.
+  // The program runs as a user without rights on this host, so the file is readable for all.
   chmodSync(join(made, NAME), 0o755);
-  // In the place of the old one, whole, while an engine may be starting it.
+  // Replaced atomically, because an engine may be starting it.
   renameSync(join(made, NAME), join(FOLDER, NAME));
 } finally {
   rmSync(made, { recursive: true, force: true });

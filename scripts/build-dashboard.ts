@@ -5,8 +5,8 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
 /**
- * Builds the dashboard into `packages/dashboard/build`, which `svc server` serves: hashed files, each with what it is when compressed
- * beside it. Does nothing when what it is made of has not changed. `node scripts/build-dashboard.ts [--force]`
+ * Builds the dashboard into `packages/dashboard/build`, which `svc server` serves: hashed files, each with its compressed form
+ * beside it. Does nothing when the sources have not changed. `node scripts/build-dashboard.ts [--force]`
  */
 const ROOT = resolve(import.meta.dirname, '..');
 const DASHBOARD = join(ROOT, 'packages/dashboard');
@@ -25,7 +25,7 @@ if (!process.argv.includes('--force') && wanted === readStamp())
 else await make();
 
 async function make(): Promise<void> {
-  // Beside the old one and then in its place: whoever starts a server meanwhile finds one of the two, whole.
+  // Built beside the old one and then renamed: a server that starts meanwhile finds one of the two, complete.
   const made = `${FOLDER}.${process.pid}`;
   try {
     await buildInto(made);
@@ -47,7 +47,7 @@ async function buildInto(outDir: string): Promise<void> {
     build: {
       outDir,
       target: 'es2024',
-      // Nothing becomes a part of a file that the policy of the page would refuse there.
+      // Assets are not inlined, because the content security policy of the page would refuse them.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
@@ -75,7 +75,7 @@ function readStamp(): string | undefined {
   try {
     return readFileSync(STAMP, 'utf8');
   } catch {
-    // It was never built.
+    // There is no earlier build.
     return undefined;
   }
 }

@@ -12,29 +12,29 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { build, type Rolldown } from 'vite';
 
 /**
- * Builds the programs that are started from this checkout: a few files each instead of some hundred modules, every one of which takes a
- * process half a millisecond to find, read and link. The first file of a program looks whether the sources are still those that it was
- * made of, and runs them when they are not (docs/decisions/0164-every-program-is-built.md). What is in step with its sources is left
- * alone. `node scripts/build-programs.ts`
+ * Bundles the programs that are started from this checkout: a few files each instead of some hundred modules, every one of which
+ * takes a process half a millisecond to find, read and link. The first file of a program checks whether the sources have changed
+ * since the build, and then runs the sources (docs/decisions/0164-every-program-is-built.md). Up-to-date programs are left alone.
+ * `node scripts/build-programs.ts`
  */
 const ROOT = resolve(import.meta.dirname, '..');
-/** They look for parts of their own beside themselves, or must be there once in a process. */
+/** Packages that are not bundled: they load files beside themselves, or must exist once in a process. */
 const NEVER_INSIDE = ['typebox', 'pg', 'ssh2'];
-/** How long files of an earlier build stay: a program that runs still loads some of them when they are needed. */
+/** How long files of an earlier build are kept, because running programs still load some of them on demand. */
 const KEPT_MS = 30 * 24 * 60 * 60_000;
 
 /** In folders of the checkout. */
 interface Program {
   readonly name: string;
-  /** Where it is put. */
+  /** The output folder. */
   readonly folder: string;
-  /** What it is built from. */
+  /** The entry point. */
   readonly source: string;
   readonly format: 'cjs' | 'es';
-  /** What the first file is called, and does with what was built; `same` tells of a file whether it is the one that was built from. */
+  /** Name and code of the first file; `same` checks whether a source file is unchanged since the build. */
   readonly first: string;
   readonly start: (built: string) => string;
-  /** Names of modules that become part of it; the others are loaded from where they are. */
+  /** Modules that are bundled; the others are loaded from their places. */
   readonly isInside: (name: string) => boolean;
 }
 
@@ -48,7 +48,7 @@ const PROGRAMS: readonly Program[] = [
     start: (built) => `const isSame = MADE_OF.every(same);
 if (isSame) void require('./${built}').runCli(process.argv.slice(2)).then((code) => process.exit(code));
 else void import('../src/main.ts');`,
-    // What it needs at each start. The rest few commands use.
+    // The modules of every start; the rest is used by few commands.
     isInside: (name) => /^(?:\.|\/|#platform$|@svc\/(?:sdk|contract)(?:\/|$)|commander$|cborg$)/.test(name),
   },
   service('the server', 'packages/server/build', 'packages/server/src/main.ts'),
@@ -57,7 +57,7 @@ else void import('../src/main.ts');`,
   service('the proxy', 'packages/engine/build/proxy', 'packages/engine/src/egress/proxy-main.ts'),
 ];
 
-/** What a file was when it was read: by these two, as make does. */
+/** Identifies the version of a file by size and time, as make does. */
 type MadeOf = readonly [path: string, size: number, modifiedMs: number];
 
 for (const program of PROGRAMS) {
@@ -65,7 +65,7 @@ for (const program of PROGRAMS) {
   else await make(program);
 }
 
-/** One that runs for long: all that it loads is inside, also what it loads later. */
+/** A long-running program: everything is bundled, also modules that are loaded later. */
 function service(name: string, folder: string, source: string): Program {
   return {
     name,
@@ -92,7 +92,7 @@ async function make(program: Program): Promise<void> {
     writeFileSync(join(made, program.first), firstText(program, [...sources, ...more], entry));
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o755);
-    // Beside those of an earlier build, which may run; the first file, which says what belongs to it, comes last.
+    // Written beside the files of an earlier build, which may be in use; the first file, which names the others, comes last.
     for (const name of globSync('*', { cwd: made }).toSorted((a) => (a === program.first ? 1 : -1)))
       put(join(made, name), folder);
     for (const name of globSync('*', { cwd: folder })) removeOld(join(folder, name));
@@ -102,7 +102,7 @@ async function make(program: Program): Promise<void> {
   console.log(`built ${program.name} in ${folder}`);
 }
 
-/** Readable for everybody: who becomes another user has not loaded all of itself by then. */
+/** Readable for all users: a program that changes its user loads further files afterwards. */
 function put(file: string, folder: string): void {
   chmodSync(file, 0o644);
   renameSync(file, join(folder, basename(file)));
@@ -112,7 +112,7 @@ function removeOld(file: string): void {
   if (Date.now() - statSync(file).mtimeMs > KEPT_MS) rmSync(file);
 }
 
-/** What it was made of, but for what package-lock.json tells; and the file that it begins with. */
+/** The sources of the build, without packages that package-lock.json pins, and the entry file. */
 async function buildInto(
   outDir: string,
   { folder, source, format, isInside }: Program,
@@ -145,7 +145,7 @@ async function buildInto(
   return { sources: [...sources.values()], entry };
 }
 
-/** A module that asks where it is gets the place of its source, from which it finds what lies beside it. */
+/** Replaces `import.meta.url` by the place of the source, so that a module finds the files beside it. */
 function ownPlaces(folder: string, format: Program['format'], sources: Map<string, MadeOf>): Rolldown.Plugin {
   const here =
     format === 'es' ? 'import.meta.url' : "process.getBuiltinModule('node:url').pathToFileURL(__filename)";
@@ -197,7 +197,7 @@ function isCurrent({ folder, first }: Program): boolean {
       return String(now) === String(was);
     });
   } catch {
-    // It was never built, or a source is gone.
+    // There is no earlier build, or a source was removed.
     return false;
   }
 }

@@ -4,8 +4,8 @@ import { dirname, join, posix, resolve } from 'node:path';
 import { renderRestTypes } from './sdk-types.ts';
 
 /**
- * Makes the package that users of the SDK install: JavaScript and types for Node 22 and for browsers, with the part of the contract
- * that clients need inside. `node scripts/build-sdk.ts [FOLDER]`; the folder can be given to `npm install` or `npm pack`.
+ * Builds the npm package of the SDK: JavaScript and types for Node 22 and for browsers, with the part of the contract that clients
+ * need. `node scripts/build-sdk.ts [FOLDER]`; the folder can be given to `npm install` or `npm pack`.
  */
 const ROOT = resolve(import.meta.dirname, '..');
 const folder = resolve(process.argv[2] ?? join(ROOT, 'packages/sdk/build'));
@@ -35,15 +35,15 @@ function readManifest(name: string): Manifest {
   return JSON.parse(readFileSync(join(ROOT, 'packages', name, 'package.json'), 'utf8')) as Manifest;
 }
 
-/** The SDK and what it uses of the contract, side by side. */
+/** The SDK and the used files of the contract, side by side. */
 function compile(): void {
-  // SAFETY: only a folder that an earlier build left, or none, is replaced.
+  // SAFETY: replaces only the folder of an earlier build.
   if (globSync('*', { cwd: folder }).length > 0) {
     readFileSync(join(folder, 'sdk/index.js'));
     rmSync(folder, { recursive: true });
   }
   mkdirSync(folder, { recursive: true });
-  // Beside the sources, where the compiler finds the types of Node.
+  // Placed beside the sources, where the compiler finds the types of Node.
   const settings = mkdtempSync(join(ROOT, 'packages/sdk/.build-'));
   try {
     const emitted = join(settings, 'out');
@@ -51,7 +51,7 @@ function compile(): void {
       extends: '../../../tsconfig.json',
       compilerOptions: {
         noEmit: false,
-        // `npm run check` does it.
+        // `npm run check` checks the types.
         noCheck: true,
         declaration: true,
         rewriteRelativeImportExtensions: true,
@@ -64,7 +64,7 @@ function compile(): void {
       files: [...ENTRIES, ...doorsInUse()].map((path) => join(ROOT, 'packages', path)),
     };
     writeFileSync(join(settings, 'tsconfig.json'), JSON.stringify(options));
-    // On one thread: read by several, a file that is found both beside its reader and as a package is by chance left out (TypeScript 7.0).
+    // On one thread: with several, TypeScript 7.0 sometimes drops a file that it finds both by path and as a package.
     const compiler = [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', settings, '--singleThreaded'];
     execFileSync(process.execPath, compiler, { stdio: 'inherit' });
     for (const name of ['sdk', 'contract'])
@@ -93,7 +93,7 @@ function doorOf(name: string): string {
   return posix.normalize(path);
 }
 
-/** In a package of its own the contract is a neighbouring folder, not a dependency. */
+/** In the package the contract is a neighbouring folder, not a dependency. */
 function pointToContract(path: string): void {
   const file = join(folder, path);
   const text = readFileSync(file, 'utf8');
@@ -110,7 +110,7 @@ function pointToContract(path: string): void {
   if (pointed !== text) writeFileSync(file, pointed);
 }
 
-/** Most of the contract is there for servers, and most declarations for the SDK itself. */
+/** Removes files that users do not need: most of the contract is for servers, and most declarations are internal. */
 function dropUnreached(): void {
   const doors = ENTRIES.map((entry) => entry.replace('/src/', '/').replace(/\.ts$/, '.js'));
   const programs = reachedFrom([...doors, 'sdk/platform/node-platform.js'], (path) => path);
@@ -119,7 +119,7 @@ function dropUnreached(): void {
     if (!programs.has(path) && !types.has(path)) rmSync(join(folder, path));
 }
 
-/** @throws Error when a file names one that is not there; a user's compiler would make `any` of what it tells */
+/** @throws Error when a file imports a missing one, whose types would be `any` to a user's compiler */
 function reachedFrom(doors: readonly string[], fileOf: (named: string) => string): ReadonlySet<string> {
   const reached = new Set<string>();
   const follow = (named: string): void => {

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import type { TestTimes } from './test-times.ts';
 
 const PATTERNS = ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts'];
-/** What `--changed` may take, as files take one after the other. */
+/** Time limit of `--changed`, as the sum of the times of its files. */
 const CHANGED_BUDGET_MS = 180_000;
 
 const USAGE = `usage: run-tests.ts [WORD…] [--shard K/N] [--changed BASE]
@@ -12,7 +12,7 @@ const USAGE = `usage: run-tests.ts [WORD…] [--shard K/N] [--changed BASE]
   --shard 2/4    the second of four parts that together hold all of them
   --changed main those that a change since main can reach, the nearest first, for some two minutes`;
 
-/** The test files that the arguments ask for, the longest first. @throws Error with a sentence for the user */
+/** The test files that the arguments select, the longest first. @throws Error with a message for the user */
 export async function chooseTests(
   root: string,
   args: readonly string[],
@@ -24,7 +24,7 @@ export async function chooseTests(
     (file) => words.length === 0 || words.some((word) => join(root, file).includes(word)),
   );
   const reached = base === undefined ? named : await nearest(root, base, named, times);
-  // By name and not by time, which each machine knows otherwise: the shards together must hold every file.
+  // Sorted by name, because times differ between machines and the shards together must hold every file.
   const mine = reached.toSorted().filter((_, at) => shard === undefined || at % shard.of === shard.index);
   return times.longestFirst(mine);
 }

@@ -3,7 +3,7 @@ import { createProgram } from '../packages/cli/src/program.ts';
 
 const WIDTH = 110;
 
-/** docs/reference/cli.md: what `--help` of every command says. */
+/** docs/reference/cli.md: the `--help` of every command. */
 export async function renderCliReference(): Promise<string> {
   const program = await createProgram('all');
   return [

@@ -1,4 +1,4 @@
-// What a newcomer sees last: Python in a first sandbox, through the server, and how to go on.
+// The last step of `make run`: runs Python in a first sandbox, through the server, and prints how to go on.
 const NAME = 'first';
 const CODE = `
 import os, platform, socket

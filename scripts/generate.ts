@@ -18,8 +18,8 @@ import { renderSdkReference } from './sdk-reference.ts';
 import { renderSpecificationReference } from './specification-reference.ts';
 
 /**
- * Writes docs/reference, and the table of routes that clients load, from the code. With `--check` it writes nothing and fails
- * when a file is not what the code says.
+ * Generates docs/reference, and the table of routes that clients load, from the code. With `--check` it writes nothing and fails
+ * when a file is out of date.
  */
 const FOLDER = join(import.meta.dirname, '../docs/reference');
 const PRINT_WIDTH = 110;
@@ -53,7 +53,7 @@ function write(): void {
   console.log(`wrote ${namesOf(Object.keys(files))}`);
 }
 
-/** In both directions: every document is what the code says, and there is no document that the code does not know. */
+/** Checks both directions: every document is up to date, and there is no document that is not generated. */
 function check(): void {
   const stale = Object.entries(files)
     .filter(([path, text]) => readIfThere(path) !== text)
@@ -83,7 +83,7 @@ function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8');
   } catch {
-    // Missing is as wrong as different.
+    // A missing file counts as out of date.
     return undefined;
   }
 }
@@ -155,7 +155,7 @@ function renderRoutes(): string {
     const body = operation.body === null ? 'none' : operation.body === BYTES ? BYTES : 'json';
     const output = typeof operation.output === 'string' ? operation.output : 'json';
     const route = `'${[method, path, audience, body, output].join(' ')}',`;
-    // As the formatter lays it out.
+    // In the layout of the formatter.
     const line = `  '${name}': ${route}`;
     return line.length <= PRINT_WIDTH ? line : `  '${name}':\n    ${route}`;
   });

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What a test file started carries this variable, and so does what that starts. */
+/** The variable that marks the processes of a test file, which their children inherit. */
 export const MARK = 'SVC_TEST_FILE';
-/** Some need a moment to see that whom they worked for is gone; who tidies up after a dead test needs more. The test of this gives less. */
+/** Time for processes to notice that their parent is gone, and for the cleanup after a dead test. Its own test sets less. */
 const GRACE_MS = Number(process.env['SVC_TEST_GRACE_MS'] ?? 5_000);
 const TIDY_MS = 90_000;
 const LOOK_EVERY_MS = 100;
@@ -13,7 +13,7 @@ interface Left {
   readonly command: string;
 }
 
-/** Ends what a test file left running after its own end. Returns what that was. */
+/** Kills the processes that a test file left running. Returns what they were. */
 export async function endLeftProcesses(mark: string): Promise<readonly string[]> {
   const wardens = find(mark).filter(isWarden);
   const until = performance.now() + (wardens.length > 0 ? TIDY_MS : GRACE_MS);
@@ -22,12 +22,12 @@ export async function endLeftProcesses(mark: string): Promise<readonly string[]>
     await delay(LOOK_EVERY_MS);
     left = find(mark);
   }
-  // SAFETY: they carry the mark, which was made up for this run of this file.
+  // SAFETY: the mark of these processes is random and belongs to this run of this file.
   for (const { pid } of left) kill(pid);
   return [...wardens, ...left.filter((process) => !isWarden(process))].map(({ command }) => command);
 }
 
-/** test/engine/warden.ts: it is there at this point only when a test did not end what it had started. */
+/** test/engine/warden.ts: it still runs at this point only when a test did not end what it had started. */
 function isWarden({ command }: Left): boolean {
   return command.includes('end-engine.ts');
 }
@@ -36,12 +36,12 @@ function find(mark: string): Left[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.flatMap((pid) => {
     try {
-      // Empty for one that has ended and was not asked for its exit code yet.
+      // Empty for a zombie.
       if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${MARK}=${mark}`)) return [];
       const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
       return command === '' ? [] : [{ pid: Number(pid), command }];
     } catch {
-      // It has ended meanwhile, or belongs to somebody else.
+      // It has ended meanwhile, or belongs to another user.
       return [];
     }
   });

@@ -7,7 +7,7 @@ interface Field {
   readonly description?: string;
 }
 
-/** Every tool and prompt as clients are told of them. */
+/** Every tool and prompt as clients see them. */
 export function renderMcpReference(): string {
   const tools = describeTools().map(({ name, description = '', annotations = {}, inputSchema }) => {
     const { properties = {}, required = [] } = inputSchema;

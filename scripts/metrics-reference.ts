@@ -4,7 +4,7 @@ import {
   type MetricName,
 } from '../packages/server/src/accounting/metric-families.ts';
 
-/** The page that names what `/metrics` tells. */
+/** The page that lists the metrics of `/metrics`. */
 export function renderMetricsReference(): string {
   const rows = Object.entries<MetricFamily>(METRIC_FAMILIES).map(
     ([name, { type, labels, help }]) =>
@@ -166,7 +166,7 @@ export function renderGrafanaDashboard(): string {
   return `${JSON.stringify(dashboard, null, 2)}\n`;
 }
 
-/** The servers that were chosen. A name that nobody tells does not compile. */
+/** Selects the chosen servers. The name of an unknown metric does not compile. */
 function of(name: MetricName, more?: string): string {
   return `${name}{instance=~"$instance"${more === undefined ? '' : `, ${more}`}}`;
 }

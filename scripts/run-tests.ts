@@ -15,18 +15,18 @@ import { TestTimes } from './test-times.ts';
  */
 const ROOT = join(import.meta.dirname, '..');
 const TIMES_FILE = join(ROOT, 'node_modules/.cache/svc-test-times.json');
-/** Of those that have a process to themselves. With three of them on two cores one or two files meet a deadline. */
+/** Parallel files with a process of their own. With three of them on two cores one or two files meet a deadline. */
 const MIN_AT_A_TIME = 2;
 const GROUP_MAIN = join(import.meta.dirname, 'test-group.ts');
 const FILES_IN_GROUP = 12;
-/** For what hangs, not for what is slow: a busy machine may take many times as long as an idle one. */
+/** For files that hang, not for slow ones: a busy machine may take many times as long as an idle one. */
 const TEST_TIMEOUT_MS = 240_000;
 const FILE_TIMEOUT_MS = 600_000;
 const GROUP_TIMEOUT_MS = 2 * FILE_TIMEOUT_MS;
 const SLOWEST_SHOWN = 8;
 const TMPFS = 0x01021994;
 const ON_DISK = '/var/tmp';
-/** More than these fail for a reason that a second run does not take away. */
+/** When more files fail, the cause is not chance, and they are not run again. */
 const MAX_RUN_AGAIN = 3;
 
 const times = new TestTimes(TIMES_FILE);
@@ -45,13 +45,13 @@ const parallel = files.filter((file) => !serial.includes(file) && !together.incl
 // Every file loads much of the same code, most of it in processes of its own.
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/svc-tests');
 
-// Tests count what is there. Those that are about the adaptive pool switch it on by its option.
+// Tests count sandboxes, so the adaptive pool is off. Its own tests switch it on by its option.
 process.env['SVC_WARM_ADAPTIVE'] ??= '0';
 
-// Debian 13 keeps /tmp in memory: no place for disks, and no file system of the kind that they are promised on.
+// Debian 13 keeps /tmp in memory, which is too small for disks and lacks features of the file systems that are supported.
 if (statfsSync(tmpdir()).type === TMPFS) process.env['TMPDIR'] = ON_DISK;
 
-// On a terminal node:test would have all that the tests start print in colours, which changes what they read.
+// On a terminal node:test makes all started programs print colours, which changes the output that tests read.
 process.stdout.isTTY = false;
 
 const startedAt = performance.now();
@@ -59,7 +59,7 @@ const tally = new TestTally((line) => console.log(line));
 const atATime = Math.max(MIN_AT_A_TIME, Math.floor(availableParallelism() / 2));
 const alone = parallel.map((file) => () => runFile(file));
 const groups = inGroups(together);
-// What shares a process mostly waits for the kernel: one group is there beside all others, for the processors that are idle.
+// Groups mostly wait for the kernel: one group runs beside all other files, to use idle processors.
 await Promise.all([...Array.from({ length: atATime }, () => runAllOf(alone, groups)), runAllOf(groups)]);
 await runFiles(serial);
 await runAgain(tally.failed());
@@ -76,7 +76,7 @@ async function runFiles(files: readonly string[]): Promise<void> {
   await runAllOf(files.map((file) => () => runFile(file)));
 }
 
-/** One after the other, the first queue first. Others may take from them too. */
+/** Runs files one after the other, those of the first queue first. Other workers take from the queues too. */
 async function runAllOf(...queues: readonly (() => Promise<void>)[][]): Promise<void> {
   for (;;) {
     const next = queues.find((queue) => queue.length > 0)?.shift();
@@ -85,7 +85,7 @@ async function runAllOf(...queues: readonly (() => Promise<void>)[][]): Promise<
   }
 }
 
-/** Of one package each: they load much of the same. */
+/** Groups the files by package, because these load mostly the same modules. */
 function inGroups(files: readonly string[]): (() => Promise<void>)[] {
   const byPackage = Object.values(Object.groupBy(files, (file) => file.split('/')[1] ?? ''));
   return byPackage.flatMap((all = []) => {
@@ -97,8 +97,8 @@ function inGroups(files: readonly string[]): (() => Promise<void>)[] {
 }
 
 /**
- * A few that failed may have failed by what else went on: they run once more, alone. One that passes then is reported as unsteady,
- * with its first failure.
+ * A few failures may be caused by other work on the machine: these files run once more, alone. A file that then passes is reported
+ * as unsteady, with its first failure.
  */
 async function runAgain(files: readonly string[]): Promise<void> {
   if (files.length > MAX_RUN_AGAIN) return;
@@ -107,8 +107,8 @@ async function runAgain(files: readonly string[]): Promise<void> {
 }
 
 /**
- * `timeout` ends a test that hangs, the signal a file that hangs elsewhere. A file ends with its last test, also when a set-up that
- * failed half-way left something open; what it left running is ended, and fails it.
+ * `timeout` ends a hanging test, the signal a file that hangs elsewhere. A file ends with its last test, also when a failed set-up
+ * left handles open; processes that it left running are killed and fail the file.
  */
 async function runFile(file: string): Promise<void> {
   const result = tally.begin(file);
@@ -117,7 +117,7 @@ async function runFile(file: string): Promise<void> {
   result.end(await endLeftProcesses(mark));
 }
 
-/** Of what failed, or was not heard of to its end, or may have left something running, a run by itself says what is the matter. */
+/** The files of a group that failed, did not finish, or may have left processes running: each is run again by itself. */
 async function runGroup(files: readonly string[]): Promise<void> {
   const mark = randomUUID();
   const waiting = new Map(files.map((file) => [join(ROOT, file), file]));

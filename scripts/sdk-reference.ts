@@ -7,8 +7,8 @@ const DOORS = [
 ];
 
 /**
- * docs/reference/sdk.md from the doc comments of what the SDK exports. It reads the layout that the formatter gives every
- * file: declarations begin in the first column, members are indented by two.
+ * docs/reference/sdk.md from the doc comments of the SDK's exports. It relies on the layout of the formatter: declarations begin
+ * in the first column, members are indented by two.
  */
 export function renderSdkReference(): string {
   const sections = DOORS.flatMap(({ door, file }) => [
@@ -64,7 +64,7 @@ function membersOf(lines: readonly string[], start: number): readonly string[] {
   return rendered.length === 0 ? [] : [...rendered, ''];
 }
 
-/** Up to its body, its value or its end, on one line. */
+/** The signature: up to the body, the value or the end, on one line. */
 function declarationAt(lines: readonly string[], start: number): string {
   const indent = /^ */.exec(lines[start] ?? '')?.[0] ?? '';
   let text = '';
@@ -87,7 +87,7 @@ function declarationAt(lines: readonly string[], start: number): string {
     .trim();
 }
 
-/** As it is laid out, up to the blank line behind it; without the comments inside. */
+/** The source of a declaration up to the next blank line, without the comments inside. */
 function typeAt(lines: readonly string[], start: number): string {
   return lines
     .slice(start, lines.indexOf('', start))

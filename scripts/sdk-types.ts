@@ -12,7 +12,7 @@ import {
   type RestOperation,
 } from '../packages/contract/src/rest/index.ts';
 
-/** What is read of a schema to write its type. */
+/** The parts of a schema from which its type is written. */
 interface Schema {
   readonly type?: string;
   readonly description?: string;
@@ -25,7 +25,7 @@ interface Schema {
   readonly patternProperties?: Readonly<Record<string, Schema>>;
 }
 
-/** Types that the SDK, or several operations, call by name. */
+/** Types that the SDK, or several operations, use by name. */
 const NAMED: Readonly<Record<string, Schema>> = {
   CreateSandboxRequest,
   ImageView: REST_OPERATIONS['images.list'].output.items,
@@ -38,8 +38,8 @@ const NAMED: Readonly<Record<string, Schema>> = {
 };
 
 /**
- * The types of `@svc/contract/rest` that the built SDK needs, written out. Those that the compiler declares are schemas of TypeBox,
- * from which every program that imports the SDK would have to infer the types anew, at twice the time that it takes for its own.
+ * The types of `@svc/contract/rest` that the built SDK needs, written out. The declarations of the compiler are TypeBox schemas: every
+ * program that imports the SDK would infer the types from them again, in twice the time that its own check takes.
  */
 export function renderRestTypes(): string {
   const names = new Map(Object.entries(NAMED).map(([name, schema]) => [schema, name]));
@@ -89,7 +89,7 @@ function renderType(schema: Schema, indent: string, names: Names): string {
   return names.get(schema) ?? renderShape(schema, indent, names);
 }
 
-/** @throws Error for a schema of a kind that the contract's builder does not make */
+/** @throws Error for a kind of schema that the contract's builder does not create */
 function renderShape(schema: Schema, indent: string, names: Names): string {
   const render = (part: Schema) => renderType(part, indent, names);
   if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(render))].join(' | ');
@@ -125,11 +125,11 @@ function renderObject(schema: Schema, indent: string, names: Names): string {
     ...describe(field, inner),
     `${inner}${quote(name)}${required.includes(name) ? '' : '?'}: ${renderType(field, inner, names)};`,
   ]);
-  // As TypeBox types one without fields.
+  // TypeBox's type of an object without fields.
   return lines.length === 0 ? 'object' : ['{', ...lines, `${indent}}`].join('\n');
 }
 
-/** The description, as editors show it at the field. */
+/** The description as a doc comment, which editors show at the field. */
 function describe({ description }: Schema, indent: string): readonly string[] {
   return description === undefined ? [] : [`${indent}/** ${description.replaceAll('*/', '*\\/')} */`];
 }

@@ -19,7 +19,7 @@ const INTRODUCTION = [
     '[errors](errors.md) and [the command line](cli.md) have pages of their own.',
 ];
 
-/** docs/reference/specification.md: the table of `test/specification` for people. */
+/** docs/reference/specification.md: the claims of `test/specification` as a table. */
 export async function renderSpecificationReference(): Promise<string> {
   const leaves = new Map((await readLeaves()).map((leaf) => [leaf.id, leaf]));
   const sections = SECTIONS.flatMap(({ title, about, claims }) => [

@@ -1,8 +1,8 @@
 import { describe } from 'node:test';
 
 /**
- * Several test files in one process, for those that take longer to load what they test than to test it. Each is a suite, so that its
- * hooks are its own. The variable names the files.
+ * Runs several test files in one process, for files that take longer to load their modules than to test them. Each file is a suite,
+ * which keeps its hooks separate. The variable names the files.
  */
 const files = JSON.parse(process.env['SVC_TEST_GROUP'] ?? '[]') as readonly string[];
 for (const file of files) {

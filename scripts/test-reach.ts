@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { importsOf, readSources } from '../test/source-files.ts';
 
-/** Programs in C and what is no code at all is not imported: these folders of tests look at it. */
+/** C programs and files that are not code have no imports: these test folders cover them. */
 const TESTS_OF_OTHER_FILES: readonly (readonly [RegExp, RegExp])[] = [
   [/^packages\/(init|host)\//, /^packages\/(init|host)\/test\/|^test\/engine\//],
   [/\.md$/, /^test\/documents\/|^test\/hygiene/],
@@ -12,13 +12,13 @@ const TESTS_OF_OTHER_FILES: readonly (readonly [RegExp, RegExp])[] = [
 const FAR = 4;
 
 /**
- * The test files that a change can reach along imports, the nearest first, with how many imports are between. Tests that start a built
- * program import nothing of it, so they are found only by way of what else they import.
+ * The test files that a change can reach along imports, nearest first, with the number of imports between. Tests that start a built
+ * program do not import it, so they are found only through their other imports.
  */
 export function reachedTests(changed: readonly string[]): ReadonlyMap<string, number> {
   const importers = readImporters();
   const distances = new Map(changed.map((file) => [file, 0]));
-  // A map is walked in the order in which entries were added, those that are added meanwhile included: breadth first.
+  // Iterating a map also visits entries that are added meanwhile, in order: a breadth-first search.
   for (const [file, distance] of distances)
     for (const importer of importers.get(file) ?? [])
       if (!distances.has(importer)) distances.set(importer, distance + 1);
@@ -28,7 +28,7 @@ export function reachedTests(changed: readonly string[]): ReadonlyMap<string, nu
   return new Map(tests.toSorted(([, a], [, b]) => a - b));
 }
 
-/** What differs from `base`, committed or not. */
+/** The files that differ from `base`, committed or not. */
 export function changedFiles(root: string, base: string): readonly string[] {
   const git = (...args: readonly string[]) =>
     execFileSync('git', ['-C', root, ...args], { encoding: 'utf8' })

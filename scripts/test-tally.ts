@@ -6,7 +6,7 @@ export interface TestEvent {
   readonly data: unknown;
 }
 
-/** What we read of an event's data; which fields are there depends on the type. */
+/** The fields of an event's data that are read; which exist depends on the type. */
 interface Outcome {
   readonly name?: string;
   readonly nesting?: number;
@@ -20,7 +20,7 @@ interface Outcome {
   };
 }
 
-/** Of the last event of a file that is a suite among others in one process. */
+/** Whether it is the last event of a file that shares a process with others. */
 export function readEndOfFile({
   type,
   data,
@@ -33,7 +33,7 @@ export function readEndOfFile({
 const MAX_OUTPUT_CHARS = 32_768;
 const MAX_COMMAND_CHARS = 200;
 
-/** What the tests of one file did. */
+/** The results of the tests of one file. */
 class FileResult {
   readonly file: string;
   readonly failures: string[] = [];
@@ -58,7 +58,7 @@ class FileResult {
     if (event.type === 'test:fail') this.#takeFailure(outcome);
   }
 
-  /** `left` is what it did not end. */
+  /** `left` lists the processes that it did not end. */
   end(left: readonly string[] = [], durationMs = performance.now() - this.#startedAt): void {
     for (const command of left) this.failures.push(`  left running: ${command.slice(0, MAX_COMMAND_CHARS)}`);
     this.durationMs = durationMs;
@@ -88,7 +88,7 @@ class FileResult {
   }
 }
 
-/** Counts what tests did, prints a line per file as it ends, and the failures with their output at the end. */
+/** Counts test results, prints a line per file as it ends, and the failures with their output at the end. */
 export class TestTally {
   readonly #print: (line: string) => void;
   readonly #results: FileResult[] = [];
@@ -115,13 +115,13 @@ export class TestTally {
     return this.#results.map(({ file, durationMs }) => [file, durationMs]);
   }
 
-  /** What a file did counts no longer, but is shown: it is run again. */
+  /** Removes the results of a file that is run again from the count; they are still shown. */
   runAgain(file: string): void {
     this.#firstAttempts.push(...this.#results.filter((result) => result.file === file));
     this.forget(file);
   }
 
-  /** Nothing is known of the file: what it did does not count. */
+  /** Removes the results of a file that did not finish. */
   forget(file: string): void {
     const index = this.#results.findIndex((result) => result.file === file);
     if (index >= 0) this.#results.splice(index, 1);

@@ -10,18 +10,18 @@ export interface CliConfig {
   readonly contextFolder: string;
   /** Where the user's SSH keys are. */
   readonly sshFolder: string;
-  /** Of the environment, for commands that are given no context. */
+  /** The server of the environment, for commands without a context. */
   readonly apiUrl: string | undefined;
   readonly apiKey: string | undefined;
   readonly organization: string | undefined;
-  /** How long a server may be silent, as it was written. */
+  /** How long a server may be silent, as text. */
   readonly serverTimeout: string | undefined;
   /** A variable that a context names as the place of its key. */
   readonly readVariable: (name: string) => string | undefined;
   readonly hasColours: boolean;
-  /** What a process on our terminal should take it for. */
+  /** The terminal type (TERM) for processes. */
   readonly terminalName: string;
-  /** The program that shows an address to whoever sits here; null: nobody does. */
+  /** The program that opens an address in a browser; null: there is no screen. */
   readonly browser: string | null;
 }
 

@@ -1,4 +1,4 @@
-/** Options of other container tools, and what svc has in their place. */
+/** Options of other container tools, and the equivalents of svc. */
 const FOREIGN_OPTIONS: Readonly<Record<string, string>> = {
   '--network': 'say what the sandbox may reach with --net: public, private, host, all or none',
   '--entrypoint': 'a command behind the image replaces its entrypoint: svc run IMAGE PROGRAM ARGUMENT…',
@@ -25,7 +25,7 @@ const FOREIGN_OPTIONS: Readonly<Record<string, string>> = {
   '--force-rm': 'a sandbox without --name is removed when its command has ended',
 };
 
-/** The text of an error about an unknown option, with what svc has in its place instead of a guess from its letters. */
+/** The error text for an unknown option, with its equivalent in svc instead of a guess from its letters. */
 export function explainForeignOption(text: string): string {
   const [, option] = /^error: unknown option '(--[a-z-]+)/.exec(text) ?? [];
   if (option === undefined || !Object.hasOwn(FOREIGN_OPTIONS, option)) return text;

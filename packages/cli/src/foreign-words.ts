@@ -2,7 +2,7 @@ import { COMMAND_GROUPS } from './command-list.ts';
 import { namedCommands } from './program.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Commands of other container tools that mean exactly the same as one of ours. */
+/** Commands of other container tools with exactly the same meaning as one of ours. */
 const SAME: Readonly<Record<string, readonly string[]>> = {
   images: ['image', 'ls'],
   rmi: ['image', 'rm'],
@@ -51,8 +51,8 @@ export const INSTEAD: Readonly<Record<string, string>> = {
 };
 
 /**
- * The same words with a command of another tool replaced by ours where that means the same.
- * @throws UsageError with what to type instead, where svc has another way
+ * Replaces a command of another tool by ours where the meaning is the same.
+ * @throws UsageError with the command to type instead, where svc works differently
  */
 export function translateForeignWords(words: readonly string[]): readonly string[] {
   const [typed] = namedCommands(words);

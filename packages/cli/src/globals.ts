@@ -3,12 +3,12 @@ import { readConfig } from './config.ts';
 import type { CliConfig } from './config.ts';
 import { UsageError } from './usage-error.ts';
 
-/** What every command knows besides its own options. */
+/** The options of every command. */
 export interface Globals extends CliConfig {
   readonly isJson: boolean;
-  /** Name of the context that was asked for. */
+  /** Name of the context from `--context`. */
   readonly context: string | undefined;
-  /** Slug of the organization that was asked for, by `--org`. */
+  /** Slug of the organization from `--org`. */
   readonly chosenOrganization: string | undefined;
   /** How long a server may be silent. */
   readonly serverTimeoutMs: number;

@@ -8,7 +8,7 @@ import { requireHere } from './context/require-here.ts';
 import { readGlobals, type Globals } from './globals.ts';
 import { UsageError } from './usage-error.ts';
 
-/** Of commands that work on the store of the server on this machine. */
+/** Options of commands that work on the store of the local server. */
 export function databaseOption(): Option {
   return new Option('--database <url>', 'as for svc server start').env('SVC_DATABASE_URL');
 }
@@ -23,7 +23,7 @@ export function readLocal(command: Command): LocalCommand {
   return { ...globals, place: { dataFolder: globals.dataFolder, databaseUrl: database } };
 }
 
-/** As `readLocal`, for what a server elsewhere has too. @throws UsageError when such a server was chosen */
+/** Like `readLocal`, for operations that remote servers have too. @throws UsageError when a remote server was chosen */
 export async function readHere(command: Command, what: string): Promise<LocalCommand> {
   const local = readLocal(command);
   const { database } = command.opts<{ database?: string }>();
@@ -32,8 +32,8 @@ export async function readHere(command: Command, what: string): Promise<LocalCom
 }
 
 /**
- * What works on the store of the server on this machine. SAFETY: as the server's user, never as root, who would follow whatever links
- * that user has put there; for good, so it is the last thing to do before the work.
+ * Loads the functions for the store of the local server. SAFETY: the process becomes the server's user, because root would follow
+ * links that this user may have placed there. The change is permanent, so this is the last step before the work.
  */
 export async function loadLocal(place: StorePlace): Promise<typeof Local> {
   const local = await import('@svc/server/local');
@@ -42,7 +42,7 @@ export async function loadLocal(place: StorePlace): Promise<typeof Local> {
   return local;
 }
 
-/** As `loadLocal`, for what makes keys: these are files of the server in any case. */
+/** Like `loadLocal`, for creating keys, which always are files of the server. */
 export async function loadKeys(place: StorePlace): Promise<{ readonly createKey: typeof createKey }> {
   const keys = await import('@svc/server/keys');
   await finishLoading();
@@ -51,15 +51,15 @@ export async function loadKeys(place: StorePlace): Promise<{ readonly createKey:
 }
 
 /**
- * The program may be where the server's user cannot read, and whatever goes wrong is told. Nor can that user write down what was
- * compiled, which would then be compiled for each command anew: three times the CPU.
+ * Loads the rest of the program before the change of user: the server's user may not be able to read it, also for reporting an
+ * error. That user cannot write the compile cache either, and without it each command takes three times the CPU.
  */
 async function finishLoading(): Promise<void> {
   await import('./terminal/report-error.ts');
   flushCompileCache();
 }
 
-/** What the store finds fault with is what was typed. */
+/** Converts an invalid request of the store to a usage error, because its input is the command line. */
 export function asUsage(error: unknown): never {
   throw PlatformError.is(error, 'invalid_request') ? new UsageError(error.message) : error;
 }

@@ -5,14 +5,14 @@ import { COMMAND_GROUPS } from './command-list.ts';
 import { explainForeignOption } from './foreign-options.ts';
 import { globalOptions } from './globals.ts';
 
-/** The program with the command that the words name loaded; of all others only the names. `all` loads every one. */
+/** Builds the program and loads the command of the command line; of the others only the names. `all` loads every command. */
 export async function createProgram(words: readonly string[] | 'all'): Promise<Command> {
   const program = new Command('svc')
     .description('Runs untrusted code in sandboxes: on this machine, or on a server elsewhere.')
     .version(about.version, '-V, --version', 'print the version of svc')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('  try: svc --help')
-    // What stands behind the name of a sandbox and its command is the command's own.
+    // Options after the name of a sandbox belong to the command that runs in it.
     .enablePositionalOptions()
     .exitOverride()
     .addHelpCommand(helpCommand())
@@ -52,7 +52,7 @@ export function namedCommands(words: readonly string[]): readonly string[] {
   return names.slice(0, names[0] === 'help' ? 2 : 1);
 }
 
-/** Commander copies settings only to commands that it makes itself, and takes options of the program only before a command. */
+/** Commander copies settings only to commands that it creates itself, and accepts options of the program only before a command. */
 function inheritSettings(command: Command, parent: Command, line: string): void {
   command.copyInheritedSettings(parent).showHelpAfterError(hint(command, line));
   for (const option of globalOptions()) {
@@ -66,7 +66,7 @@ function inheritSettings(command: Command, parent: Command, line: string): void 
   }
 }
 
-/** What follows a sentence about wrong words. */
+/** The hint after a usage error. */
 function hint(command: Command, line: string): string {
   const usage = command.commands.length === 0 ? `  usage: ${line} ${command.usage()}\n` : '';
   return `${usage}  try: ${line} --help`;

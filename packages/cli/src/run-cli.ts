@@ -16,7 +16,7 @@ export async function runCli(words: readonly string[]): Promise<number> {
     await program.parseAsync(ours, { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
-    // Commander has printed its message already; everything it finds fault with is usage.
+    // Commander has printed its message already; all of its errors are usage errors.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const { reportError } = await import('./terminal/report-error.ts');
     return reportError(error, words, namedCommands(words)[0], program);

@@ -1,2 +1,2 @@
-/** What was asked for cannot be; exit code 2. The message ends with what to type instead. */
+/** The command line is wrong; exit code 2. The message ends with the command to type instead. */
 export class UsageError extends Error {}

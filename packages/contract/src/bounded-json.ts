@@ -1,17 +1,17 @@
 import { PlatformError } from './errors.ts';
 
-/** Nothing that anybody means is deeper; some of what looks at a value calls itself for each level. */
+/** No legitimate request is nested deeper; some checks recurse for each level. */
 const MAX_DEPTH = 64;
-/** Objects, arrays and keys. What is made of a few bytes of these takes a hundred times as long to read and to check as text. */
+/** Objects, arrays and keys. Per byte they take up to a hundred times as long to parse and check as text. */
 const MAX_PARTS = 50_000;
 /** The bytes of a file of 4 MiB may be given as numbers, one by one. */
 const MAX_ELEMENTS = 4 * 1024 * 1024 + MAX_PARTS;
 
-/** What reading JSON costs. */
+/** The cost of parsing a JSON text. */
 export interface JsonCost {
   /** Objects, arrays and keys. */
   readonly parts: number;
-  /** What stands between commas, be it a number of one digit. */
+  /** Values between commas, also numbers of one digit. */
   readonly elements: number;
 }
 
@@ -23,8 +23,8 @@ const WHITE_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * Reads JSON of strangers on a thread that others wait for: what would keep it for long, although it is no longer than others, is
- * refused before it is read.
+ * Parses untrusted JSON on the main thread: a text that would block the thread for long is refused before it is parsed, also
+ * when it is within the size limit.
  * @throws PlatformError `invalid_request` when it has too many parts; anything else when it is not JSON in UTF-8
  */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
@@ -33,8 +33,8 @@ export function parseBoundedJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * The same for a request, in which a key that an object has twice is refused: parsers differ in which of the two counts, so a check
- * on the way could have read another request than this one.
+ * The same for a request, in which duplicate keys of an object are refused: parsers differ in which of the two they take, so a
+ * proxy could have checked another request than this one.
  */
 export function parseRequestJson(bytes: Uint8Array): unknown {
   const value = parseBoundedJson(bytes);
@@ -70,7 +70,7 @@ function isBeforeColon(bytes: Uint8Array, from: number): boolean {
 }
 
 /**
- * What a text that may be JSON costs to read, found out for a fraction of that.
+ * Estimates the cost of parsing a text that may be JSON, for a fraction of that cost.
  * @throws PlatformError `invalid_request` when it is more than `most`, or it is nested too deep
  */
 export function costOfJson(

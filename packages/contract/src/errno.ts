@@ -1,19 +1,19 @@
-/** Whether the system refused for one of these reasons, like `ENOENT`. */
+/** Whether the error is a system error with one of these codes, like `ENOENT`. */
 export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   const code = errnoOf(error);
   return code !== undefined && codes.includes(code);
 }
 
-/** The system's name for what went wrong, like `ENOENT`; undefined when the error has none. */
+/** The code of a system error, like `ENOENT`; undefined when the error has none. */
 export function errnoOf(error: unknown): string | undefined {
   const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Errors of errors of errors; the chain may be a circle. */
+/** Longest chain of causes that is followed; a chain may be circular. */
 const MAX_DEPTH = 16;
 
-/** The same of an error and of those that caused it, `svc-host`'s included, which have the name in `errno`. */
+/** The same for an error or the nearest of its causes; errors of `svc-host` have the code in `errno`. */
 export function isCausedByErrno(error: unknown, ...codes: readonly string[]): boolean {
   return isCausedBy(error, codes, MAX_DEPTH);
 }

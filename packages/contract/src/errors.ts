@@ -80,7 +80,7 @@ export class PlatformError extends Error {
     this.isConflict = options.isConflict ?? false;
   }
 
-  /** By its name: a program that is built has this class twice when it loads a part that is not. */
+  /** Checks the name instead of the class: a built program has this class twice when it loads a part that is not built. */
   static is(error: unknown, code?: ErrorCode): error is PlatformError {
     if (!(error instanceof Error) || error.name !== 'PlatformError') return false;
     return code === undefined || ('code' in error && error.code === code);
@@ -91,14 +91,14 @@ export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERROR_STATUS, value);
 }
 
-/** What another process of ours refused, as it told it; undefined when the text is no envelope of ours. */
+/** Reads the error envelope of another svc process; undefined when the text is no such envelope. */
 export function readEnvelope(text: string): PlatformError | undefined {
   try {
     const { error } = JSON.parse(text) as ErrorEnvelope;
     const details = error.details === null ? {} : { details: error.details };
     return isErrorCode(error.code) ? new PlatformError(error.code, error.message, details) : undefined;
   } catch {
-    // Whoever asked says what there is to say instead.
+    // The caller reports its own error instead.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { PlatformError } from './errors.ts';
 
-/** An image's name, taken apart. */
+/** The parts of an image reference. */
 export interface Reference {
   /** `docker.io`, `registry.example:5000`; null for images that exist on this host only. */
   readonly registry: string | null;
@@ -11,7 +11,7 @@ export interface Reference {
   readonly digest: string | null;
 }
 
-/** Names below this are made here and never looked for in a registry. */
+/** Names with this prefix are for local images and are never looked up in a registry. */
 const LOCAL_NAMESPACE = 'svc';
 const DEFAULT_REGISTRY = 'docker.io';
 const COMPONENT = /^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$/;

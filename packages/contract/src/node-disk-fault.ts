@@ -2,10 +2,10 @@ import { closeSync, openSync } from 'node:fs';
 import { errnoOf } from './errno.ts';
 import { PlatformError } from './errors.ts';
 
-/** Whose data folder the disk holds. */
+/** The program whose data folder is on the disk. */
 export type DiskOwner = 'engine' | 'server';
 
-/** What the system answers when a disk fails, rather than when the request was wrong. */
+/** The errnos that mean a failing disk rather than a wrong request. */
 const FAULTS: Readonly<Record<string, string>> = {
   EROFS: 'is read-only',
   EIO: 'fails',
@@ -14,13 +14,13 @@ const FAULTS: Readonly<Record<string, string>> = {
   ENODEV: 'is gone',
 };
 
-/** The failure to show when `error` says that the disk of a data folder takes no writes; undefined when it says something else. */
+/** The failure to report when `error` means that the disk of a data folder accepts no writes; undefined for other errors. */
 export function diskFault(error: unknown, owner: DiskOwner): PlatformError | undefined {
   const errno = errnoOf(error) ?? '';
   return Object.hasOwn(FAULTS, errno) ? failedDisk(errno, owner, error) : undefined;
 }
 
-/** `errno`: what the disk answered. */
+/** `errno`: the error of the disk. */
 export function failedDisk(errno: string, owner: DiskOwner, cause: unknown): PlatformError {
   const state = FAULTS[errno] ?? 'fails';
   const message = `The disk of the ${owner}'s data folder ${state} (${errno}), so nothing can be changed; its operator finds the remedy with \`svc doctor\``;
@@ -30,7 +30,7 @@ export function failedDisk(errno: string, owner: DiskOwner, cause: unknown): Pla
   });
 }
 
-/** Looks whether the disk takes writes, and writes nothing: a file on it that exists is opened for writing. */
+/** Checks that the disk accepts writes without writing: opens an existing file on it for writing. */
 export function findDiskFault(file: string, owner: DiskOwner): PlatformError | undefined {
   try {
     closeSync(openSync(file, 'r+'));

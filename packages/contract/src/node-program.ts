@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /**
- * What a program of ours is started from: what set-up built of its sources, which runs them itself when they have changed since, or
- * the sources where nothing was built. Both are relative to `base`, the URL of the module that asks.
+ * The entry file of one of our programs: the bundle that set-up built, which runs the sources itself when they have changed since,
+ * or the sources where there is no bundle. Both are relative to `base`, the URL of the calling module.
  */
 export function programFile(
   base: string,

@@ -1,8 +1,8 @@
 import { spawn as nodeSpawn } from 'node:child_process';
 
 /**
- * Node's `spawn`, safe where this process may open no more files. Node then returns a child without pipes, and emits `error` a moment
- * later: the caller fails at the pipes, before it has a listener, and the unheard event ends the process. This throws instead.
+ * Node's `spawn`, safe at the limit of open files. There Node returns a child without pipes and emits `error` a moment later: the
+ * caller fails at the pipes before it has a listener, and the unhandled event ends the process. This function throws instead.
  * @throws an error with the code `EMFILE`
  */
 export const spawn = ((...words: Parameters<typeof nodeSpawn>) => {

@@ -2,8 +2,8 @@ import { isCausedByErrno } from './errno.ts';
 import { PlatformError } from './errors.ts';
 
 /**
- * A process that may open no more files can hardly do anything until it has closed some, so such a failure is `unavailable` in every
- * operation. Any other error is returned as it is.
+ * Turns an error at the limit of open files into `unavailable`: until the process has closed some, nearly every operation fails.
+ * Any other error is returned as it is.
  */
 export function unavailableIfOutOfFiles(error: unknown): unknown {
   if (PlatformError.is(error, 'unavailable') || !isCausedByErrno(error, 'EMFILE', 'ENFILE')) return error;

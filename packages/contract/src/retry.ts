@@ -1,8 +1,8 @@
 import type { ErrorCode } from './errors.ts';
 
 /**
- * Whether a failure passes by itself within seconds, so that a client may repeat the same call without asking anybody.
- * A code that is forgotten here does not compile.
+ * Whether a failure is transient, so that a client may repeat the same call after some seconds. A code that is missing here does
+ * not compile.
  */
 const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   invalid_request: false,
@@ -36,7 +36,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   payload_too_large: false,
   isolation_unavailable: false,
   snapshot_ineligible: false,
-  // Of the same status as rate_limited, but only the caller can make room.
+  // It has the same status as rate_limited, but only the caller can make room.
   quota_exceeded: false,
   rate_limited: true,
   internal: false,
@@ -44,7 +44,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   // An engine that is started again answers within seconds.
   orchestrator_unreachable: true,
   unavailable: true,
-  // A full host stays full until a sandbox ends, which takes longer than any client should ask again and again.
+  // A full host stays full until a sandbox ends, which takes longer than a client should keep retrying.
   insufficient_capacity: false,
   disk_full: false,
   insufficient_storage: false,
@@ -53,7 +53,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   start_failed: false,
 };
 
-/** Also when the same call could do harm twice: that is what idempotency keys are for. */
+/** Also for calls that must not take effect twice: idempotency keys prevent that. */
 export function isPassing(code: ErrorCode): boolean {
   return PASSES[code];
 }

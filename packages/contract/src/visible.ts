@@ -1,10 +1,10 @@
-/** What scripts and pictures are joined with, and what chooses among the shapes of a letter: one of each stays behind another. */
+/** Joiners and variation selectors, which scripts and emoji need: a single one stays, a repeated one is shown. */
 const JOINERS = String.raw`\u200C\u200D`;
 const SELECTORS = String.raw`\u180B-\u180D\u180F\uFE00-\uFE0F\u{E0100}-\u{E01EF}`;
 
 /**
- * Characters that nobody sees and that do something: those that end a line, turn round what stands behind them, or only make two names
- * differ that look alike, or hide a text in another. What controls a terminal (C0, DEL, C1) comes to these.
+ * Invisible characters with an effect: they end a line, reverse the direction of text, make two names differ that look alike, or
+ * hide a text in another. The control characters of terminals (C0, DEL, C1) are added to these.
  */
 const HIDDEN = [
   String.raw`[\u007F-\u009F\u2028\u2029\uFFF9-\uFFFB]`,
@@ -13,18 +13,18 @@ const HIDDEN = [
   `(?<=[${SELECTORS}])[${SELECTORS}]`,
 ].join('|');
 const INVISIBLE = new RegExp(String.raw`[\u0000-\u001F]|${HIDDEN}`, 'gu');
-/** The same, but for the ends of lines and what lies between columns. */
+/** The same except line ends and tabs. */
 const INVISIBLE_IN_LINES = new RegExp(
   String.raw`[\u0000-\u0008\u000B\u000C\u000E-\u001F]|\r(?!\n)|${HIDDEN}`,
   'gu',
 );
 
-/** A name, or what else has one line, that others chose, to be shown: of `a<U+202E>gpj.exe` would be seen `aexe.jpg`. */
+/** Makes an untrusted name, or other text of one line, safe to show: `a<U+202E>gpj.exe` would look like `aexe.jpg`. */
 export function showLine(text: string): string {
   return text.replaceAll(INVISIBLE, nameOf);
 }
 
-/** The same of text that may have several lines. */
+/** The same for text that may have several lines. */
 export function showLines(text: string): string {
   return text.replaceAll(INVISIBLE_IN_LINES, nameOf);
 }

@@ -5,7 +5,7 @@
 
 #include "failure.h"
 
-/** What a call answers besides "ok"; empty for most. */
+/** The result of a call after "ok"; empty for most. */
 struct answer {
   const char *text;
   // A thread answers this request when it is done.

@@ -12,13 +12,13 @@
 #include "idmap.h"
 #include "serve/mount-served.h"
 
-/** The kernel gives up with EAGAIN when a folder on the way was renamed meanwhile. */
+/** The kernel returns EAGAIN when a folder on the path was renamed meanwhile. */
 enum { MAX_ATTEMPTS = 128 };
 
 static int open_inside(const struct bind_plan *plan, struct failure *failure) {
   int root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (root < 0) return fail(failure, "open the root of the bind");
-  // SAFETY: a guest may have planted symlinks below root and may swap them now; resolved like this they cannot lead outside.
+  // SAFETY: a guest may have planted symlinks below root and may swap them now; RESOLVE_IN_ROOT keeps them inside.
   struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
   const char *path = plan->path[0] == '\0' ? "." : plan->path;
   int fd = -1;
@@ -39,7 +39,7 @@ static int make_target(const char *target, bool directory, struct failure *failu
   return 0;
 }
 
-/** `disk_owner`: whoever owns the folder of the host. */
+/** `disk_owner`: the owner of the folder on the host. */
 static struct owner_map map_for(const struct bind_plan *plan, uint32_t disk_owner, uint32_t shown) {
   bool is_volume = plan->stored_as == STORED_AS_VOLUME;
   return (struct owner_map){
@@ -70,8 +70,8 @@ static int map_mount(int mount, const struct bind_plan *plan, const struct stat 
 }
 
 /**
- * SAFETY: a guest that writes as a user of the host could leave a set-user-id program of that user's there. No mount option keeps it
- * from doing so, as the host sees the folder through mounts of its own; the server does.
+ * SAFETY: a guest that writes as a user of the host could leave a set-user-id program of that user there. No mount option prevents
+ * it, because the host sees the folder through its own mounts; the server does.
  */
 static bool has_to_be_served(const struct bind_plan *plan) {
   if (plan->readonly || plan->user_path == NULL) return false;
@@ -85,7 +85,7 @@ static bool can_only_be_served(const struct bind_plan *plan, const struct failur
 static int serve_mount(int mount, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", mount);
-  // The descriptor of a detached mount is only a place; handles are opened through one that can be read. It leads to itself.
+  // The descriptor of a detached mount is O_PATH; handles are opened through a readable one, which refers to the same folder.
   int source = open(path, O_RDONLY | O_CLOEXEC);
   if (source < 0) return fail(failure, "open the folder");
   struct serve_plan serve = {
@@ -93,7 +93,7 @@ static int serve_mount(int mount, const struct bind_plan *plan, const struct sta
       .users = map_for(plan, status->st_uid, plan->owner_uid),
       .groups = map_for(plan, status->st_gid, plan->owner_gid),
       .quota_mib = plan->quota_mib,
-      // A volume's own files hold what its guests say of them; what nobody can write to is as the host has it.
+      // Files of a volume have the guest's attributes themselves; a read-only bind shows those of the host.
       .overlay = plan->stored_as == STORED_AS_FOLDER && !plan->readonly ? plan->overlay : (struct stat_plan){STAT_OFF, false},
   };
   int served = mount_served(&serve, failure);
@@ -101,7 +101,7 @@ static int serve_mount(int mount, const struct bind_plan *plan, const struct sta
   return served;
 }
 
-/** A detached mount of what was opened, ready to be attached. */
+/** A detached mount of the opened folder or file, ready to be attached. */
 static int make_mount(int fd, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
   int mount = clone_mount(fd, "", failure);
   if (mount < 0) return -1;
@@ -117,7 +117,7 @@ static int make_mount(int fd, const struct bind_plan *plan, const struct stat *s
     }
   }
   if (ready != mount) close(mount);
-  // What is served is another mount, made without it.
+  // The served mount is a new one, still without noexec.
   if (ready >= 0 && ready != mount && noexec != 0 && restrict_mount(ready, noexec, failure) < 0) {
     close(ready);
     return -1;

@@ -7,13 +7,13 @@
 #include "failure.h"
 #include "serve/stat-plan.h"
 
-/** Whose ids the files have on disk. */
+/** The owner ids of the files on disk. */
 enum stored_as {
-  // The guest's, as its user namespace maps them.
+  // Those of the guest, mapped by its user namespace.
   STORED_AS_GUEST,
-  // A volume: the guest's; what id 0 owns appears as the owner's.
+  // A volume: those of the guest; files of id 0 appear as the owner's.
   STORED_AS_VOLUME,
-  // A folder of the host: what the folder's own owner owns appears as the owner's, the guest's other users keep their host ids.
+  // A folder of the host: files of the folder's owner appear as the owner's, other users of the guest keep their host ids.
   STORED_AS_FOLDER,
 };
 
@@ -32,7 +32,7 @@ struct bind_plan {
 
 /**
  * Binds root/path, resolved inside root, at target, which is made when it is missing. nodev, nosuid. `kind` is "file" or "directory".
- * A writable folder of the host, and whatever has a quota, is not bound but served (see serve/), and so is any folder whose file system
+ * A writable folder of the host, and any bind with a quota, is not bound but served (see serve/), and so is any folder whose file system
  * cannot map ids. Served from a read-only copy of its mount, it is read-only.
  */
 int bind_inside(const struct bind_plan *plan, const char **kind, struct failure *failure);

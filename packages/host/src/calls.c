@@ -21,7 +21,7 @@
 /** Host ids below this belong to the host's own users. */
 enum { LOWEST_ID_BASE = 65536 };
 enum { NAMESPACE_ARGUMENTS = 3 };
-/** A mount point, and the folder that is there for it. */
+/** A mount point, and the folder made for it. */
 enum { MOST_FOLDERS = 2 };
 static const uint32_t HIGHEST_ID_BASE = UINT32_MAX - IDS_PER_SANDBOX;
 
@@ -201,7 +201,7 @@ static int call_launch(const struct request *request, struct answer *answer, str
   if (parse_flag(arguments[3], &plan.is_sealed, failure) < 0) return -1;
   if (plan.cover != NULL && check_path(plan.cover, failure) < 0) return -1;
   if (plan.claim != NULL && check_path(plan.claim, failure) < 0) return -1;
-  // One argument at least is left for the program.
+  // At least one argument is left for the program.
   if (parse_number(arguments[6], 0, (uint32_t)request->argument_count - 8, &variables, failure) < 0) return -1;
   plan.environment_count = variables;
   plan.command_count = request->argument_count - 7 - variables;

@@ -5,7 +5,7 @@
 #include "failure.h"
 #include "request.h"
 
-/** Runs the call that the request names. */
+/** Runs the call named in the request. */
 int run_call(const struct request *request, struct answer *answer, struct failure *failure);
 
 #endif

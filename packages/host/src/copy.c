@@ -57,7 +57,7 @@ static int copy_content(int source, int sink, const struct copy_watch *watch, st
   struct stat status;
   if (fstat(source, &status) < 0) return fail(failure, "inspect the file");
   if (!S_ISREG(status.st_mode)) return fail_with(failure, EINVAL, "only a regular file can be copied");
-  // Where the file system shares blocks between files, this is the whole copy.
+  // Where the file system can share blocks between files (reflink), this copies everything.
   if (ioctl(sink, FICLONE, source) == 0) return 0;
   if (ftruncate(sink, status.st_size) < 0) return fail(failure, "size the copy");
   struct copying copying = {source, sink, watch, malloc(BUFFER_BYTES)};

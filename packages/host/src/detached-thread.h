@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/** Runs `run(argument)` beside everything else, on a small stack. False when there is no thread to be had. */
+/** Runs `run(argument)` in a detached thread with a small stack. False when no thread can be made. */
 bool start_detached_thread(void *(*run)(void *), void *argument);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/** Places in the superblock: https://docs.kernel.org/filesystems/ext4/super.html */
+/** Offsets in the superblock: https://docs.kernel.org/filesystems/ext4/super.html */
 enum { SUPERBLOCK = 1024, MAGIC = 0x38, STATE = 0x3A, FEATURE_COMPAT = 0x5C, SUPERBLOCK_BYTES = 0x60 };
 enum { EXT4_MAGIC = 0xEF53, STATE_VALID = 1, STATE_ERRORS = 2, COMPAT_HAS_JOURNAL = 4 };
 

@@ -4,7 +4,7 @@
 #include "failure.h"
 
 /**
- * Fails with EUCLEAN when the ext4 image `file` has to be checked before it is mounted: the kernel noted errors in it, or it
+ * Fails with EUCLEAN when the ext4 image `file` has to be checked before it is mounted: the kernel recorded errors in it, or it
  * has no journal and was not unmounted cleanly.
  */
 int check_clean(int file, struct failure *failure);

@@ -2,7 +2,7 @@
 #define SVC_FAILURE_H
 
 /**
- * Why a call failed: the errno of the first step that did and a few words naming that step.
+ * Why a call failed: the errno of the first failed step and a few words that name it.
  * Every step returns 0 or -1; `fail` records the first failure only, so clean-up cannot hide it.
  */
 struct failure {

@@ -21,7 +21,7 @@ static int64_t now_us(void) {
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
-/** Another mount of what is mounted from the device: an ext4 that is mounted twice is one file system. */
+/** A second mount of the same device: two mounts of one ext4 share one file system. */
 static int mount_again(const char *device, struct failure *failure) {
   int context = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
   if (context < 0) return fail(failure, "open an ext4 context");
@@ -37,9 +37,9 @@ static int mount_again(const char *device, struct failure *failure) {
   return mount;
 }
 
-/** Opens the root of the file system. The overlay that guests use lies over it and cannot be frozen. */
+/** Opens the root of the file system. Guests use an overlay over it, which cannot be frozen. */
 static int open_root(const struct frozen_disk *disk, struct failure *failure) {
-  // Open, the device cannot be given to another image.
+  // While it is open, the device cannot be given to another image.
   int loop = open(disk->device, O_RDONLY | O_CLOEXEC), root = -1;
   if (loop < 0) return fail(failure, "open the loop device");
   int mount = check_loop(loop, disk->image, failure) == 0 ? mount_again(disk->device, failure) : -1;
@@ -61,14 +61,14 @@ struct deadline {
 static int may_go_on(const struct copy_watch *watch, struct failure *failure) {
   const struct deadline *deadline = (const struct deadline *)watch;
   if (now_us() > deadline->at_us) return fail_with(failure, ETIMEDOUT, "copy the disk in time");
-  // Nobody would use it, and the next engine waits for us.
+  // The engine that asked is gone, and the next engine waits for us.
   if (getppid() != deadline->engine) return fail_with(failure, ECANCELED, "copy the disk: the engine has ended");
   return 0;
 }
 
 static int copy_standing(int root, const struct frozen_disk *disk, const char *to, uint32_t most_ms, uint64_t *frozen_us,
                          struct failure *failure) {
-  // Most is written out before anybody has to wait.
+  // Writes out most data before the freeze blocks writers.
   if (syncfs(root) < 0) return fail(failure, "write the file system out");
   int64_t start_us = now_us();
   struct deadline deadline = {{may_go_on}, start_us + (int64_t)most_ms * 1000, getppid()};
@@ -81,7 +81,7 @@ static int copy_standing(int root, const struct frozen_disk *disk, const char *t
   return fail(failure, "keep the file system frozen");
 }
 
-/** Opens and locks the mark, EBUSY while somebody else has it locked. One that was removed before we had the lock is none any more. */
+/** Opens and locks the mark; EBUSY while another process has it locked. Retries when it was deleted before the lock was taken. */
 static int lock_mark(const char *path, int flags, struct failure *failure) {
   for (;;) {
     int mark = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
@@ -100,13 +100,13 @@ static int lock_mark(const char *path, int flags, struct failure *failure) {
 }
 
 int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms, uint64_t *frozen_us, struct failure *failure) {
-  // SAFETY: a freeze outlives whoever made it. The mark is there before it, so that the next engine finds it, and locked as long as
-  // somebody alive will end it.
+  // SAFETY: a freeze outlives the process that made it. The mark exists before it, so that the next engine finds it, and is locked as
+  // long as a running process will end the freeze.
   bool was_left = access(disk->mark, F_OK) == 0;
   int mark = lock_mark(disk->mark, O_CREAT, failure);
   if (mark < 0) return -1;
   int root = open_root(disk, failure);
-  // Of a helper that was killed; without a mark it is the freeze of another program, which is none of our business.
+  // The mark is from a killed helper; a freeze without a mark is that of another program, and is kept.
   if (root >= 0 && was_left) ioctl(root, FITHAW, 0);
   int outcome = root < 0 ? -1 : copy_standing(root, disk, to, most_ms, frozen_us, failure);
   unlink(disk->mark);
@@ -117,7 +117,7 @@ int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms
 
 int thaw(const struct frozen_disk *disk, struct failure *failure) {
   struct failure unlocked = {0};
-  // A mark that is locked is of somebody alive, who ends the freeze.
+  // A locked mark belongs to a running process, which ends the freeze.
   int mark = lock_mark(disk->mark, 0, &unlocked);
   if (mark < 0 && unlocked.error == ENOENT) return 0;
   if (mark < 0) return fail_with(failure, unlocked.error, "%s", unlocked.step);

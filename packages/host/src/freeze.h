@@ -5,21 +5,21 @@
 
 #include "failure.h"
 
-/** A writable ext4 image that is mounted, and the file that tells of a freeze and is locked by whoever makes it. */
+/** A mounted, writable ext4 image, and the mark: a file that exists and is locked during a freeze. */
 struct frozen_disk {
   const char *image;
-  const char *device; // the loop device that it is on
+  const char *device; // its loop device
   const char *mark;
 };
 
 /**
- * Copies a mounted image to a new file while its file system stands still: all that was written is in it, and whoever writes waits.
- * ETIMEDOUT when that takes longer than `most_ms`, EBUSY while somebody else has frozen it, ECANCELED when the engine has died meanwhile.
- * Whatever happens, the file system goes on; a copy that fails is deleted. `frozen_us`: how long it stood still.
+ * Copies a mounted image to a new file while its file system is frozen: all earlier writes are in the copy, and new ones block.
+ * ETIMEDOUT when that takes longer than `most_ms`, EBUSY while another program has frozen it, ECANCELED when the engine has died meanwhile.
+ * The file system is thawed in every case; a failed copy is deleted. `frozen_us`: how long it was frozen.
  */
 int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms, uint64_t *frozen_us, struct failure *failure);
 
-/** Lets a file system go on that a helper before us has left frozen; EBUSY while one is still at it. Does nothing without a mark. */
+/** Thaws a file system that an earlier helper left frozen; EBUSY while a running one holds the freeze. Does nothing without a mark. */
 int thaw(const struct frozen_disk *disk, struct failure *failure);
 
 #endif

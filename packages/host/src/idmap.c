@@ -19,7 +19,7 @@ int clone_mount(int at, const char *path, struct failure *failure) {
 int map_ids(int mount, int user_namespace, struct failure *failure) {
   struct mount_attr change = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_namespace};
   if (syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH, &change, sizeof change) == 0) return 0;
-  // The copy is new and the namespace has its maps: what is left is a file system that cannot, as NFS, or tmpfs before Linux 6.3.
+  // The copy is new and the namespace has its maps, so the file system does not support it, like NFS, or tmpfs before Linux 6.3.
   if (errno == EINVAL) return fail_with(failure, EOPNOTSUPP, "map the ids of a mount, which its file system cannot on this kernel");
   return fail(failure, "map the ids of a mount");
 }

@@ -18,8 +18,8 @@ static bool is_writable_ext4(const struct image_plan *plan) { return !plan->read
 static int open_image(const char *image, bool readonly, struct failure *failure) {
   int fd = open(image, (readonly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return fail(failure, "open the image");
-  // SAFETY: two loop devices on one image corrupt it. The loop device keeps this very open file until it is released, and the
-  // lock with it, so the lock tells exactly whether an earlier mount is still alive, be it detached or held by a sandbox.
+  // SAFETY: two loop devices on one image corrupt it. The loop device keeps this very open file, and its lock, until it is
+  // released, so the lock tells exactly whether an earlier mount still exists, be it detached or held by a sandbox.
   if (flock(fd, (readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return fd;
   if (errno == EWOULDBLOCK) errno = EBUSY;
   fail(failure, "lock the image: it is still mounted");
@@ -36,9 +36,9 @@ static int configure(int context, const char *device, const struct image_plan *p
   if (syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "source", device, 0) < 0) return fail(failure, "set the device");
   if (plan->readonly && set_flag(context, "ro", failure) < 0) return -1;
   if (is_writable_ext4(plan)) {
-    // The inode tables of a sparse image are zero already; writing them out would only fill the host's disk.
+    // The inode tables of a sparse image are zero already; writing them would only fill the host's disk.
     if (set_flag(context, "noinit_itable", failure) < 0) return -1;
-    // What a guest frees goes back to the host's disk at once, so its image never takes more than its files do.
+    // Discards blocks that a guest frees at once, so that the image never takes more space than its files.
     if (set_flag(context, "discard", failure) < 0) return -1;
     if (plan->is_volatile && set_flag(context, "nobarrier", failure) < 0) return -1;
   }
@@ -75,7 +75,7 @@ int mount_image(const struct image_plan *plan, struct failure *failure) {
   close(file);
   if (loop < 0) return -1;
   int mount = open_file_system(device, plan, failure);
-  // From here on the mount alone holds the device: if attaching fails, closing the mount releases it.
+  // From here on only the mount holds the device: if attaching fails, closing the mount releases it.
   close(loop);
   if (mount < 0) return -1;
   int outcome = attach_mount(mount, plan->target, failure);

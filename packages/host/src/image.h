@@ -16,8 +16,8 @@ struct image_plan {
 
 /**
  * Mounts a file-system image on a loop device that goes away with the last use of the mount. nodev, nosuid.
- * An image is mounted writable once at a time: EBUSY until the loop device of an earlier mount is gone. A writable ext4 image
- * that needs a check first is EUCLEAN; nobody else uses it then.
+ * An image has one writable mount at a time: EBUSY until the loop device of an earlier mount is gone. EUCLEAN when a writable ext4 image
+ * needs a check first; it is unused then.
  */
 int mount_image(const struct image_plan *plan, struct failure *failure);
 

@@ -25,7 +25,7 @@ static int set_disabled(const char *interface, const char *value, struct failure
 }
 
 int disable_ipv6(const char *interface, struct failure *failure) {
-  // The kernel tries to get its lock of interfaces again and again in there.
+  // The kernel retries to take its lock of interfaces in there, without sleeping.
   bool has_pauses = start_pauses();
   int outcome = set_disabled(interface, "1", failure);
   if (has_pauses) stop_pauses();

@@ -5,15 +5,15 @@
 
 #include "failure.h"
 
-/** Of one interface that is down, so that it never gets a link-local address. A kernel without IPv6 has nothing to turn off. */
+/** Turns IPv6 off on an interface that is down, so that it never gets a link-local address. Succeeds on a kernel without IPv6. */
 int disable_ipv6(const char *interface, struct failure *failure);
 
-/** The same: it is on, and the interface gets no address by itself, neither a link-local one nor one that a neighbour announces. */
+/** Turns IPv6 on, without automatic addresses: neither a link-local one nor one from router advertisements. */
 int enable_ipv6(const char *interface, struct failure *failure);
 
 /**
- * Of interfaces that the network namespace of the calling process is yet to get. Unlike the setting of an interface that exists it is
- * not behind the kernel's one lock for all interfaces.
+ * Sets the default for new interfaces in the network namespace of the calling process. Unlike the setting of an existing interface it does
+ * not take the kernel's lock for all interfaces.
  */
 int set_ipv6_of_new_interfaces(bool is_on, struct failure *failure);
 

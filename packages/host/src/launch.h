@@ -9,7 +9,7 @@
 struct launch_plan {
   // The request to answer.
   const char *id;
-  // What `end_launch` knows it by.
+  // The name for `end_launch`.
   const char *name;
   bool has_closed_streams;
   // See `wake_in_turn` and `keep_cpuid_native`.
@@ -33,13 +33,13 @@ int start_launch(const struct launch_plan *plan, struct failure *failure);
 
 /**
  * Kills the program and its process group; one that was not yet executed never is (`ECANCELED`). The answer to the launch still
- * follows. Nothing happens when it has ended.
+ * follows. Does nothing when it has ended.
  */
 void end_launch(const char *name);
 
 /**
  * Whether a launch, of this helper or another, is about to execute a program for the folder. Once the client of a helper has died
- * and nobody claims the folder, that helper executes no program for it any more: whatever it did execute can be seen.
+ * and the folder is unclaimed, that helper executes no program for it any more: every executed one is visible.
  */
 int find_claim(const char *folder, bool *is_claimed, struct failure *failure);
 

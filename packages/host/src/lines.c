@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/** A line may hold NUL bytes; the parser sees it end at the first one and refuses what is left. */
+/** A line may contain NUL bytes; the parser stops at the first one and refuses the rest. */
 enum line_outcome read_line(struct line_reader *reader, int fd, char **line) {
   for (;;) {
     char *first = reader->bytes + reader->start;

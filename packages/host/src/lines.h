@@ -6,7 +6,7 @@
 
 #include "request.h"
 
-/** Cuts a byte stream into lines of at most MAX_LINE_BYTES; what is longer is skipped up to its newline. */
+/** Splits a byte stream into lines of at most MAX_LINE_BYTES; longer ones are skipped up to their newline. */
 struct line_reader {
   size_t start;
   size_t end;
@@ -19,7 +19,7 @@ enum line_outcome { LINE_READ, LINE_TOO_LONG, LINE_END, LINE_FAILED };
 /** The line is NUL-terminated, has lost its newline, and stays valid until the next call. An unfinished last line is dropped. */
 enum line_outcome read_line(struct line_reader *reader, int fd, char **line);
 
-/** Whether the next line is here already, so that nothing has to be read for it. */
+/** Whether the next line is buffered, so that no read is needed for it. */
 bool has_line(const struct line_reader *reader);
 
 #endif

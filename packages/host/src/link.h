@@ -11,8 +11,8 @@
 #include "failure.h"
 
 /**
- * How a sandbox is wired up: `host_interface` here, `eth0` with `address`/32 and `mac` there, all traffic via `gateway`. With IPv6 also
- * `address6`/128, via `gateway6`; each end knows the other's MAC, so nobody has to ask for it.
+ * The link of a sandbox: `host_interface` here, `eth0` with `address`/32 and `mac` there, all traffic via `gateway`. With IPv6 also
+ * `address6`/128, via `gateway6`; each end has a neighbour entry with the other's MAC.
  */
 struct link_plan {
   const char *host_interface;
@@ -36,7 +36,7 @@ int create_link(const struct link_plan *plan, pid_t peer, struct failure *failur
 int configure_host_end(const struct link_plan *plan, struct failure *failure);
 /** Inside the sandbox's network namespace: lo up, and with a plan eth0, which has no IPv6, with its address and routes. */
 int configure_guest_end(const struct link_plan *plan, struct failure *failure);
-/** Succeeds when there is no such interface. */
+/** Succeeds when the interface is missing. */
 int delete_link(const char *name, struct failure *failure);
 
 #endif

@@ -2,8 +2,8 @@
 #define SVC_LISTEN_H
 
 /**
- * What `svc-host --listen ADDRESS DESCRIPTOR PROGRAM ARGUMENT…` does: opens a TCP socket that may be given connections meant for
- * any address, which takes a privilege, and becomes the program, which needs none to accept from it. Returns only when it failed.
+ * `svc-host --listen ADDRESS DESCRIPTOR PROGRAM ARGUMENT…`: opens a transparent TCP socket, which accepts connections to
+ * any address and takes a privilege, and executes the program, which needs none to accept from it. Returns only on failure.
  */
 int listen_and_become(int count, char **arguments);
 

@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/** Another process may take the device we were told is free; that many in a row means something is wrong. */
+/** Another process may take the free device first; this many failures in a row are an error. */
 enum { MAX_ATTEMPTS = 100 };
 
 static int attach_free(int control, const struct loop_config *config, char *device, size_t device_size, struct failure *failure) {
@@ -49,7 +49,7 @@ int check_loop(int loop, const char *image, struct failure *failure) {
 }
 
 int write_directly(const char *device, const char *image, struct failure *failure) {
-  // Open, the device cannot be given to another image.
+  // While it is open, the device cannot be given to another image.
   int loop = open(device, O_RDONLY | O_CLOEXEC);
   if (loop < 0) return fail(failure, "open the loop device");
   int result = check_loop(loop, image, failure);

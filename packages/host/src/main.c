@@ -1,9 +1,9 @@
 /**
- * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
- * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead; with
- * --confine it becomes another program that has no rights, with --seclude one that serves connections, with --mark-opaque it ends the work of one, with --stand-back it
- * becomes one that sandboxes need not wait for, with --listen it opens a socket and becomes the program that uses it, with --relay it
- * passes on what callers and sandboxes say to each other.
+ * svc-host: makes kernel calls that the engine cannot make itself. One request per line on stdin, one answer per line on stdout;
+ * see README.md. Ends at EOF of stdin. Options select other modes: --serve-folder serves one folder, --confine executes a program
+ * without rights, --seclude one that accepts connections, --mark-opaque marks folders of an unpacked layer, --stand-back executes a
+ * program with the CPU weight of sandboxes, --listen opens a socket and executes the program that uses it, --relay copies bytes
+ * between callers and sandboxes.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@
 #include "slow-call.h"
 #include "spawn.h"
 
-/** No client uses this id: it answers what had no readable id of its own. */
+/** Not used by any client: answers requests without a readable id. */
 static const char NO_ID[] = "0";
 
 static int answer_request(char *line) {
@@ -48,12 +48,12 @@ static int refuse_long_line(void) {
   return write_answer(NO_ID, &answer, &failure);
 }
 
-/** It ends with its standard input, so that nothing which it has begun is left half done. */
+/** Ends at EOF of stdin only, so that no call is interrupted. */
 static void pass_by(int signal) { (void)signal; }
 
 /**
- * SAFETY: whoever ends a whole service sends these to all of its processes. A disk that stands still must not lose who lets it go on.
- * Not ignored but handled, because programs that we start would inherit the one, and do not the other.
+ * SAFETY: service managers send these signals to all processes of a service. The helper must survive them to thaw a frozen file system.
+ * Handled instead of ignored, because launched programs would inherit the latter.
  */
 static void stay_until_the_end(void) {
   signal(SIGPIPE, SIG_IGN);
@@ -74,7 +74,7 @@ static int serve(void) {
         if (refuse_long_line() < 0) return 1;
         break;
       case LINE_END:
-        // Slow calls and launches that still run are finished and answered; the process ends with the last of them.
+        // Running slow calls and launches are finished and answered; the process ends with the last of them.
         pthread_exit(NULL);
       case LINE_FAILED: return 1;
     }
@@ -98,7 +98,7 @@ int main(int count, char **arguments) {
     fputs("usage: svc-host [--overlay-by-names]\n", stderr);
     return 2;
   }
-  // SAFETY: what this program makes is for root alone, whatever mask it was started with.
+  // SAFETY: files of this program are for root only, under any inherited umask.
   inherited_umask = umask(077);
   stay_until_the_end();
   return serve();

@@ -11,7 +11,7 @@
 int create_namespaces(const char *user_path, const char *network_path, uint32_t id_base, const struct link_plan *link,
                       struct failure *failure);
 
-/** Unpins and deletes one file; succeeds when it is gone already. */
+/** Unpins and deletes one file; succeeds when it is missing. */
 int remove_pin(const char *path, struct failure *failure);
 
 #endif

@@ -7,12 +7,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/** The kernel answers before sendto returns or never; the time-out only keeps a surprise from hanging the helper. */
+/** The kernel answers before sendto returns; the time-out is for bugs only. */
 enum { ANSWER_TIMEOUT_SECONDS = 10 };
 
 void netlink_begin(struct netlink_batch *batch) { memset(batch, 0, sizeof *batch); }
 
-/** Space for `size` bytes at the end; when there is none, a scratch area that is never sent. */
+/** Space for `size` bytes at the end; when there is none, a scratch buffer that is never sent. */
 static void *take(struct netlink_batch *batch, size_t size) {
   size_t aligned = NLMSG_ALIGN(size);
   if (batch->overflow || aligned > sizeof batch->bytes - batch->length) {
@@ -74,7 +74,7 @@ int netlink_open(struct failure *failure) {
   struct timeval timeout = {.tv_sec = ANSWER_TIMEOUT_SECONDS};
   int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  // Errors need not repeat our request.
+  // Acknowledgements need not contain our request.
   setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on);
   return fd;
 }

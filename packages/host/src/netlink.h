@@ -8,7 +8,7 @@
 #include "failure.h"
 
 /**
- * Several route-netlink requests sent with one system call. Each asks for an acknowledgement; `netlink_send` waits for
+ * A batch of route-netlink requests, sent with one system call. Each asks for an acknowledgement; `netlink_send` waits for
  * all of them and fails with the first error. Attributes that do not fit set `overflow`, which `netlink_send` reports.
  */
 struct netlink_batch {

@@ -5,11 +5,11 @@
 #include "overlay-parts.h"
 
 /**
- * One of two ways to the same overlay. Each returns a detached mount, shows no host path in its options, and keeps nothing else
- * mounted: the overlay holds private copies of its parts.
+ * One of two implementations of the overlay mount. Each returns a detached mount, shows no host path in its options, and keeps nothing else
+ * mounted: the overlay has private copies of its parts.
  */
 
-/** Hands the parts to the kernel as descriptors. Kernels before 6.15 refuse. */
+/** Passes the parts to the kernel as descriptors. Kernels before 6.15 refuse. */
 int overlay_from_descriptors(const struct overlay_parts *parts, const struct overlay_plan *plan, struct failure *failure);
 
 #endif

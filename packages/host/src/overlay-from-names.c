@@ -50,14 +50,14 @@ int overlay_from_names(const struct overlay_parts *parts, const struct overlay_p
     return fail(failure, "mount a scratch area");
   }
   int overlay = -1;
-  // Private, so that what happens below it stays unseen by other mount namespaces.
+  // Private, so that mounts below it do not propagate to other mount namespaces.
   if (mount(NULL, plan->target, NULL, MS_PRIVATE, NULL) < 0 || chdir(plan->target) < 0) {
     fail(failure, "enter the scratch area");
   } else {
     overlay = mount_named(parts, plan, failure);
   }
   if (chdir("/") < 0) fail(failure, "leave the scratch area");
-  // Takes everything below it along.
+  // Detaches the mounts below it, too.
   if (umount2(plan->target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0) fail(failure, "unmount the scratch area");
   if (failure->error == 0) return overlay;
   if (overlay >= 0) close(overlay);

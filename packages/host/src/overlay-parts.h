@@ -19,8 +19,8 @@ struct overlay_plan {
 enum { MAX_LAYERS = 500 };
 
 /**
- * What an overlay is made of: id-mapped, detached copies of the mounts below it. `disk` is a copy of the folder that
- * holds upper and work, because the kernel wants both on one mount.
+ * The parts of an overlay: id-mapped, detached copies of the mounts. `disk` is a copy of the folder with both
+ * upper and work, because the kernel requires them on one mount.
  */
 struct overlay_parts {
   size_t layer_count;

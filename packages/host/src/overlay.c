@@ -63,7 +63,7 @@ static void *close_copy(void *argument) {
   return NULL;
 }
 
-/** Before a mount is gone the kernel makes sure that no CPU passes through it. The overlay is there, so nobody waits for that. */
+/** Closing a mount waits for an RCU grace period. The overlay exists already, so a thread closes the parts. */
 static void close_parts_later(const struct overlay_parts *parts) {
   struct overlay_parts *copy = malloc(sizeof *copy);
   if (copy != NULL) {
@@ -77,7 +77,7 @@ static void close_parts_later(const struct overlay_parts *parts) {
 static int make_overlay(const struct overlay_parts *parts, const struct overlay_plan *plan, struct failure *failure) {
   struct failure refusal = {0};
   int overlay = overlay_by_names_only ? -1 : overlay_from_descriptors(parts, plan, &refusal);
-  // Any refusal may be that of an older kernel; if it is not, the second way fails for the same reason and says so.
+  // An older kernel may refuse with any error; another cause makes the second implementation fail with the same error.
   return overlay >= 0 ? overlay : overlay_from_names(parts, plan, failure);
 }
 

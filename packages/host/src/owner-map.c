@@ -1,6 +1,6 @@
 #include "owner-map.h"
 
-/** The guest id that gets the stored id of `shown`; `shown` itself when nobody does. */
+/** The guest id with the stored id that `shown` would have; `shown` itself when there is none. */
 static uint32_t partner(const struct owner_map *map) {
   uint32_t offset = map->disk_owner - map->disk_base;
   return map->disk_owner >= map->disk_base && offset < IDS_PER_SANDBOX ? offset : map->shown;
@@ -43,7 +43,7 @@ size_t ranges_of(const struct owner_map *map, struct id_range ranges[MAX_RANGES]
   uint32_t first = other < map->shown ? other : map->shown;
   uint32_t last = other < map->shown ? map->shown : other;
   size_t count = 0;
-  // Everybody below, between and above the two that are not where they would be.
+  // The ids below, between and above the two exceptions.
   count = add_range(ranges, count, (struct id_range){map->disk_base, map->id_base, first});
   if (last > first + 1) {
     count = add_range(ranges, count, (struct id_range){map->disk_base + first + 1, map->id_base + first + 1, last - first - 1});

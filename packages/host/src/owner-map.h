@@ -13,9 +13,9 @@ struct id_range {
 };
 
 /**
- * Which stored id is which guest user, one to one, for users or for groups. Guest id n lives on the host as `id_base` + n and
+ * A one-to-one mapping between stored ids and guest ids, for users or for groups. Guest id n is `id_base` + n on the host and
  * is stored as `disk_base` + n; only `disk_owner` is stored for guest id `shown`. If `disk_owner` is one of the former, the two
- * change places. So everybody in the guest can own files, and nobody there can own one as a user of the host but its owner.
+ * are swapped. So every user of the guest can own files, and none can own one as a user of the host, except as the folder's owner.
  */
 struct owner_map {
   uint32_t id_base;

@@ -9,7 +9,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/** As many interruptions as it takes others to come to an end, mostly, and then from one to the next twice as long, up to 51 ms of work. */
+/** Intervals: short at first, when the lock is usually released soon, then doubled each time, up to 51 ms of work. */
 enum { WORK_NS = 100 * 1000, PAUSES_PER_WORK = 3, EVEN = 16, DOUBLINGS = 9 };
 
 static _Thread_local timer_t timer;
@@ -26,15 +26,15 @@ static struct timespec duration(long nanoseconds) {
   return (struct timespec){.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};
 }
 
-/** Once: who is interrupted again right after a pause that took longer than meant gets nothing done. */
+/** Once: a second interruption right after a late pause would leave no time to work. */
 static void interrupt_after(long nanoseconds) {
   timer_settime(timer, 0, &(struct itimerspec){.it_value = duration(nanoseconds)}, NULL);
 }
 
-/** What was interrupted begins again when this returns. */
+/** The interrupted call restarts when this returns. */
 static void pause_briefly(int number) {
   (void)number;
-  // The last one may arrive late.
+  // The last signal may arrive late.
   if (!is_on) return;
   int error = errno;
   struct timespec pause = duration(PAUSES_PER_WORK * work_ns());

@@ -3,11 +3,11 @@
 #include <stdbool.h>
 
 /**
- * For a call of the kernel that does not wait for a lock but tries again at once, inside, for as long as somebody else has it: a
- * processor full of nothing, which that somebody may need to come to an end. From here on this thread is interrupted again and again, and
- * sleeps for a moment each time; a call that was interrupted begins anew.
- * What takes longer than the time between two interruptions would never end so, on a slow or busy host: the times grow.
- * False: it cannot, and then it does without. One at a time in a thread.
+ * For a kernel call that spins instead of sleeping while another task holds a lock, and may take the CPU that this task
+ * needs to release it. From here on a timer interrupts this thread repeatedly, and the thread sleeps for a moment each time; the
+ * interrupted call restarts.
+ * A call that takes longer than the interval would never finish on a slow or busy host, so the intervals grow.
+ * False: timers are not available, and the call runs without pauses. One at a time per thread.
  */
 bool start_pauses(void);
 void stop_pauses(void);

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/** Leaving fsuid 0 takes the file-system capabilities out of the effective set; this puts them back. */
+/** Changing fsuid from 0 clears the file-system capabilities in the effective set; this restores them. */
 static int raise_capabilities(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -18,7 +18,7 @@ static int raise_capabilities(void) {
 int act_as(uint32_t id, struct failure *failure) { return act_as_owner(id, id, failure); }
 
 int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure) {
-  // SAFETY: setfsuid and setfsgid report nothing; they fail only for ids that no namespace has, and the caller has checked those.
+  // SAFETY: setfsuid and setfsgid report no errors; they fail only for unmapped ids, and the caller has checked those.
   setfsgid(gid);
   setfsuid(uid);
   if (raise_capabilities() == 0) return 0;
@@ -33,7 +33,7 @@ void act_as_root(void) {
 }
 
 int own_namespaces_as(uint32_t id, struct failure *failure) {
-  // The system call, not the function of the C library: that one changes every thread. What the real and the saved id permit stays.
+  // The system call, because the C library's function changes every thread. The real and the saved id keep the permission to return.
   if (syscall(SYS_setresuid, -1, id, -1) < 0) return fail(failure, "become the owner of a namespace");
   if (raise_capabilities() == 0) return 0;
   fail(failure, "keep capabilities");
@@ -42,6 +42,6 @@ int own_namespaces_as(uint32_t id, struct failure *failure) {
 }
 
 void own_namespaces_as_root(void) {
-  // SAFETY: a thread that stayed another user would make the files of the next call as that user; it has the right to return.
+  // SAFETY: a thread that stayed another user would make the files of the next call as that user; it is permitted to return.
   if (syscall(SYS_setresuid, -1, 0, -1) < 0) abort();
 }

@@ -31,7 +31,7 @@ static int decode(char *field, struct failure *failure) {
   return 0;
 }
 
-/** The id is echoed into the answer, so it has to be safe there undecoded. */
+/** The answer repeats the id, so it must be safe there without decoding. */
 static bool is_id(const char *text) {
   size_t length = strspn(text, "0123456789");
   return length > 0 && length <= 19 && text[length] == '\0';

@@ -12,7 +12,7 @@
 
 #include "privileges.h"
 
-/** Returns twice, as fork does. All namespaces at once: the kernel makes the user namespace first, so the others belong to it. */
+/** Returns twice, like fork. All namespaces at once: the kernel makes the user namespace first, so it owns the others. */
 static pid_t clone_as_owner(const struct new_namespaces *namespaces, struct failure *failure) {
   if (own_namespaces_as(namespaces->owner, failure) < 0) return -1;
   pid_t pid = (pid_t)syscall(SYS_clone, namespaces->kinds | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -53,7 +53,7 @@ void end_resident(const struct resident *resident) {
 void wait_inside(int channel, const void *context) {
   (void)context;
   char byte;
-  // Ends with EOF when the other side closes, whatever that returns.
+  // Blocks until EOF, when the other side closes.
   (void)!read(channel, &byte, 1);
 }
 

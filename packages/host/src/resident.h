@@ -9,8 +9,8 @@
 #include "owner-map.h"
 
 /**
- * A short-lived process inside new namespaces: it keeps them alive until they are pinned or opened, and does what can only
- * be done from inside. It is killed by `end_resident`, or by the kernel when the helper dies.
+ * A short-lived process inside new namespaces: it keeps them alive until they are pinned or opened, and runs the steps that
+ * are possible only inside. It is killed by `end_resident`, or by the kernel when the helper dies.
  */
 struct resident {
   pid_t pid;
@@ -31,10 +31,10 @@ int start_resident(struct resident *resident, const struct new_namespaces *names
                    void (*live)(int channel, const void *context), const void *context, struct failure *failure);
 void end_resident(const struct resident *resident);
 
-/** A life that only waits for the end. */
+/** A `live` that only waits for the end. */
 void wait_inside(int channel, const void *context);
 
-/** Which ids of the namespace are which on the host: at most MAX_RANGES of each kind. */
+/** Id maps of the namespace: at most MAX_RANGES of each kind. */
 struct id_ranges {
   struct id_range ranges[MAX_RANGES];
   size_t count;

@@ -16,7 +16,7 @@ static void free_copy(struct request *request) {
   free(request);
 }
 
-/** The request line is overwritten by the next one; this is what the thread keeps. */
+/** The request line is overwritten by the next one; the thread keeps this copy. */
 static struct request *copy_request(const struct request *request) {
   struct request *copy = calloc(1, sizeof *copy);
   if (copy == NULL) return NULL;

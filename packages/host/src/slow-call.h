@@ -6,8 +6,8 @@
 #include "request.h"
 
 /**
- * Calls that may have to write a whole disk out have a thread of their own, which also answers. False when this is no such
- * call or there is no thread to be had: then it is run like any other.
+ * Runs calls that may have to write out a whole disk in their own threads, which also answer. False when this is no such
+ * call or no thread can be made: then it is run like any other.
  */
 bool start_slow_call(const struct request *request);
 

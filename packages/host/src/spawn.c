@@ -29,7 +29,7 @@ static bool is_program(const char *path) {
   return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/** Not posix_spawnp: that searches our own PATH, and we have none. Relative parts of the PATH lead nowhere. */
+/** Not posix_spawnp: that searches our own PATH, which is empty. Relative parts of the PATH are skipped. */
 static int find_program(const struct spawn_plan *plan, char found[PATH_MAX], struct failure *failure) {
   const char *name = plan->command[0];
   if (strchr(name, '/') != NULL) {
@@ -49,8 +49,8 @@ static int find_program(const struct spawn_plan *plan, char found[PATH_MAX], str
 }
 
 /**
- * SAFETY: every descriptor of ours is close-on-exec already; one that was forgotten could lead a sandbox to the host's files. The claim
- * alone is left to the kernel, which closes it when the program has taken the place of ours; `posix_spawn` returns a moment earlier.
+ * SAFETY: every descriptor of ours is close-on-exec already; a forgotten one could give a sandbox access to the host's files. Only the claim
+ * is left to the kernel, which closes it at the exec; `posix_spawn` returns a moment earlier.
  */
 static int close_others(int claim, posix_spawn_file_actions_t *actions, struct failure *failure) {
   int error = 0;
@@ -79,7 +79,7 @@ static int connect_streams(const struct spawn_plan *plan, posix_spawn_file_actio
 
 static int set_attributes(posix_spawnattr_t *attributes, struct failure *failure) {
   sigset_t all, none;
-  // Not sigfillset: it leaves out the two signals that the C library keeps to itself, and the program would get them ignored.
+  // Not sigfillset: it leaves out two signals of the C library, which the program would then inherit as ignored.
   memset(&all, 0xff, sizeof all);
   sigemptyset(&none);
   int error = posix_spawnattr_setsigdefault(attributes, &all);
@@ -98,7 +98,7 @@ static int execute_program(const struct spawn_plan *plan, const char *program, p
   if (plan->is_sealed && find_sealed_program(program, sealed, &unsealed) == 0) {
     error = posix_spawn(pid, sealed, actions, attributes, plan->command, plan->environment);
   }
-  // Hosts may refuse to execute what has no name.
+  // Some hosts refuse to execute files without a name.
   if (error != 0) error = posix_spawn(pid, program, actions, attributes, plan->command, plan->environment);
   return error == 0 ? 0 : fail_with(failure, error, "execute the program");
 }
@@ -118,7 +118,7 @@ static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t 
   return outcome;
 }
 
-/** What the host mounts and unmounts later still reaches the program; what it mounts itself, and writes there, stays with it. */
+/** Mounts of the host still propagate to the program; its own mounts, and writes in them, do not propagate back. */
 static int cover_folder(const char *path, struct failure *failure) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) {
     return fail(failure, "make a mount namespace");
@@ -129,7 +129,7 @@ static int cover_folder(const char *path, struct failure *failure) {
 
 int spawn_program(const struct spawn_plan *plan, struct spawned *spawned, struct failure *failure) {
   *spawned = (struct spawned){.far_ends = {-1, -1, -1}};
-  // The folder and the umask are those of the whole process until a thread parts with it.
+  // The folder and the umask are shared by all threads until a thread unshares them.
   if (unshare(CLONE_FS) < 0 || chdir("/") < 0) return fail(failure, "leave the folder");
   if (plan->cover != NULL && cover_folder(plan->cover, failure) < 0) return -1;
   umask(inherited_umask);

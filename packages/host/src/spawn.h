@@ -6,18 +6,18 @@
 
 #include "failure.h"
 
-/** The mask that this program was started with; programs that it spawns get it back. */
+/** The signal mask that this program was started with; spawned programs get it back. */
 extern mode_t inherited_umask;
 
 struct spawn_plan {
-  // The program and its arguments; a program without a slash is looked for on the PATH of `environment`.
+  // The program and its arguments; a program without a slash is looked up on the PATH of `environment`.
   char **command;
   char **environment;
-  // Standard streams that end when the program has; the null device otherwise.
+  // Standard streams that end with the program; the null device otherwise.
   bool has_closed_streams;
   // Executed from a copy that nobody can change, where there can be one.
   bool is_sealed;
-  // A folder that the program finds empty, in a mount namespace of its own; NULL for none.
+  // A folder that is empty for the program, in its own mount namespace; NULL for none.
   const char *cover;
   // A descriptor, close-on-exec, that stays open until the program is executed; -1 for none.
   int claim;
@@ -30,8 +30,8 @@ struct spawned {
 };
 
 /**
- * Runs a program in a session of its own, in the folder /, with no signal blocked or ignored and nothing open but its standard
- * streams. Must be called in a thread that does nothing else: it gets a folder and a umask of its own.
+ * Runs a program in its own session, in the folder /, with no signal blocked or ignored and no open descriptor but its standard
+ * streams. Must be called in a thread that does nothing else: it gets its own folder and umask.
  * The caller waits for the process, then calls `close_far_ends`.
  */
 int spawn_program(const struct spawn_plan *plan, struct spawned *spawned, struct failure *failure);

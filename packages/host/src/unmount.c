@@ -6,7 +6,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-/** More mounts than anyone stacks; the bound only keeps a racing mounter from holding us forever. */
+/** More mounts than are ever stacked; the bound ends a race with a process that keeps mounting. */
 enum { MAX_STACKED = 1000 };
 
 int unmount_all(const char *target, struct failure *failure) {

@@ -8,7 +8,7 @@
 /** Detaches every mount stacked at `target` (the last component is never followed); succeeds when there is none. */
 int unmount_all(const char *target, struct failure *failure);
 
-/** Removes so many empty folders, from this one upwards; succeeds when they are gone already. */
+/** Removes so many empty folders, from this one upwards; succeeds when they are missing. */
 int remove_folders(const char *folder, uint32_t count, struct failure *failure);
 
 #endif

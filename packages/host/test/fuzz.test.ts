@@ -14,14 +14,14 @@ const LINES = 20_000;
 const NOBODY = 65_534;
 
 test(`${LINES} random and mutated lines neither crash the helper nor go unanswered`, async () => {
-  // Another file may build it too.
+  // Another test file may build it too.
   await promisify(execFile)('flock', [PACKAGE, 'make', '-s', '-C', PACKAGE, 'asan']);
   const folder = await mkdtemp(join(tmpdir(), 'svc-host-fuzz-'));
   try {
-    // The checkout may be closed to nobody.
+    // User 65534 may have no access to the checkout.
     await copyFile(join(PACKAGE, 'build/svc-host-asan'), join(folder, 'svc-host'));
     await chmod(join(folder, 'svc-host'), 0o755);
-    // Not /bin/true: cut short it is /bin/tr, which waits for its input.
+    // Not /bin/true: truncated it is /bin/tr, which waits for its input.
     await copyFile('/bin/true', join(folder, 'ends'));
     await chown(folder, NOBODY, NOBODY);
     const seed = Number(process.env['SVC_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
@@ -34,8 +34,8 @@ test(`${LINES} random and mutated lines neither crash the helper nor go unanswer
 });
 
 async function feed(folder: string, seed: number) {
-  // SAFETY: a mutated path may name anything on this machine. The helper runs as nobody, root only in namespaces of its own, so
-  // whatever it is told to unmount, delete or write, it can touch little but the folder, which it sees as /mnt.
+  // SAFETY: a mutated path may name any file of this machine. The helper runs as user 65534, root only in namespaces of its own, so
+  // an unmount, a deletion or a write can affect little but the folder, which it sees as /mnt.
   const confined = ['--user', '--map-root-user', '--mount', '--net'];
   const script = 'mount --bind "$1" /mnt && exec /mnt/svc-host';
   const child = spawn('unshare', [...confined, 'sh', '-c', script, 'sh', folder], {

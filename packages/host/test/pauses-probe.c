@@ -1,5 +1,5 @@
 /**
- * `pauses-probe MILLISECONDS`: works for so long in one piece, as a call of the kernel does that begins anew when it is interrupted, while
+ * `pauses-probe MILLISECONDS`: works for so long in one piece, like a kernel call that restarts when it is interrupted, while
  * pauses interrupt it. Linked with `--wrap=nanosleep`, to count them. Prints how many there were; gives up after 20 seconds.
  */
 #include <stdbool.h>
@@ -39,7 +39,7 @@ int main(int count, char **words) {
     if (seconds(CLOCK_MONOTONIC) > limit) return 1;
   stop_pauses();
   unsigned until_done = pauses;
-  // Nobody interrupts any more.
+  // The pauses are over.
   if (!work(0.005)) return 3;
   printf("%u\n", until_done);
 }

@@ -1,7 +1,7 @@
 #ifndef SVC_BOUNDS_H
 #define SVC_BOUNDS_H
 
-// Every bound of PROTOCOL.md in one place. Nothing a peer or the guest sends can grow memory beyond these.
+// Every bound of PROTOCOL.md in one place. Input from a peer or the guest cannot grow memory beyond these.
 
 enum {
   GENERATION = 7,
@@ -13,13 +13,13 @@ enum {
   TCP_CHUNK = 64 * 1024,
   ANSWER_MAX = FRAME_MAX - 1024, // payload of one answer; leaves room for the envelope
 
-  // Sources (process output, file reads, TCP) pause when this much waits for the peer …
+  // Sources (process output, file reads, TCP) pause when this much is queued for the peer …
   OUT_SOURCE_HIGH = 256 * 1024,
   OUT_SOURCE_LOW = 64 * 1024,
-  // … and requests are left unread when answers alone have piled up this far.
+  // … and no more requests are read when queued answers alone reach this.
   OUT_HARD = 1024 * 1024,
 
-  // Bytes a peer sent that a process or a TCP peer has not taken: above IN_SOFT only small frames (a signal, an EOF)
+  // Bytes from a peer that a process or a TCP peer has not taken: above IN_SOFT only small frames (a signal, an EOF)
   // are still handled, and no more than IN_EXTRA bytes of them.
   IN_SOFT = 768 * 1024,
   IN_EXTRA = 256 * 1024,
@@ -33,24 +33,24 @@ enum {
   DETACHED_RING = 1024 * 1024, // per stream, unless the start says otherwise
   DETACHED_RING_MIN = 4096,
   DETACHED_RING_MAX = 16 * 1024 * 1024,
-  DETACHED_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all detached processes together
+  DETACHED_STDIN_MAX = 16 * 1024 * 1024, // queued stdin of all detached processes together
   WRITE_ID_MAX = 64,                     // bytes of the name of a write to stdin
-  WRITES_KEPT = 32,                      // named writes that a detached process is known to have had
-  STDIN_FD_MAX = 255,                    // where a start may ask for its input instead of 0
-  DETACHED_PATIENCE_MS = 10000,          // how long a reader that takes nothing may hold up a detached process
-  TREE_ENTRIES_PER_TURN = 32,            // processes looked at before others get their turn
-  TREE_PASS_MS = 10,                     // between two passes over all processes, while some of a killed command are found
+  WRITES_KEPT = 32,                      // named writes remembered for a detached process
+  STDIN_FD_MAX = 255,                    // highest descriptor for the input instead of 0
+  DETACHED_PATIENCE_MS = 10000,          // how long an idle reader may block a detached process
+  TREE_ENTRIES_PER_TURN = 32,            // processes examined in one turn of the loop
+  TREE_PASS_MS = 10,                     // between passes over all processes, while a killed tree has members
   TREE_PASSES_MAX = 1000,
-  COUNTED_MAX = 16384, // processes that are counted for the engine
+  COUNTED_MAX = 16384, // upper bound of svc.counted
   RINGS_MAX = 64 * 1024 * 1024,
   HANDLES_MAX = 1024, // per connection; streams count too
   DISCARDS_MAX = 1024,
   WATCHES_MAX = 128,              // svc.watch.start, all connections together
   WATCH_FOLDERS_MAX = 16384,      // of one watch
   WATCH_FOLDERS_TOTAL = 32768,    // of all watches
-  WATCH_PENDING_MAX = 128 * 1024, // events of one watch that wait for their reader
-  WATCH_SEEN_MAX = 65536,         // names found by listing that an event may still tell of
-  WATCH_RENAME_MS = 100,          // how long the second half of a rename is waited for
+  WATCH_PENDING_MAX = 128 * 1024, // queued event bytes of one watch
+  WATCH_SEEN_MAX = 65536,         // names found by listing that a queued event may repeat
+  WATCH_RENAME_MS = 100,          // timeout for the second half of a rename
   KEY_MAX = 256,
   STRINGS_MAX = 65536,
   ENV_MAX = 4096,
@@ -58,7 +58,7 @@ enum {
   GROUPS_MAX = 256,
   ACCOUNT_FILE_MAX = 1024 * 1024,
   CBOR_DEPTH_MAX = 16,
-  FDS_RESERVED = 64, // kept free for redialling and for answering
+  FDS_RESERVED = 64, // reserved for redialling and for answers
 
   REDIAL_FAST_MS = 20,
   REDIAL_SLOW_MS = 250,
@@ -67,7 +67,7 @@ enum {
   KILLED_ANSWER_MS = 3000,
   SHUTDOWN_GRACE_MS = 10000,
   TCP_CONNECT_MS = 30000,
-  // A background child that holds stdout delays `exited` by this much quiet, and never by more than the last one.
+  // A background child that holds stdout delays `exited` by this much silence, and never by more than the last one.
   QUIET_PIPE_MS = 100,
   QUIET_PTY_MS = 20,
   QUIET_TOTAL_MS = 1000,

@@ -33,7 +33,7 @@ int main(int count, char **arguments) {
 
 static int run_as_init(void) {
   enum profile profile;
-  // SAFETY: whatever the runtime forgot to close (a folder of the host, say) must not reach a process of the guest.
+  // SAFETY: a descriptor that the runtime left open (a folder of the host, say) must not reach a process of the guest.
   close_inherited(3);
   activity_init();
   loop_init();
@@ -58,7 +58,7 @@ static bool read_profile(enum profile *profile) {
   return false;
 }
 
-/** Where the kernel has more CPUs than were asked for, programs that count what they may use are told as many as were. */
+/** Where the kernel has more CPUs than were requested, programs that count usable CPUs get the requested number. */
 static bool show_cpus(void) {
   const char *text = getenv("SVC_CPUS");
   cpu_set_t allowed, shown;

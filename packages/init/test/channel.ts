@@ -9,7 +9,7 @@ export interface Frame {
   readonly payload: Payload;
 }
 
-/** Longer than a busy machine stands still. */
+/** Longer than stalls of a busy machine. */
 export const PATIENCE_MS = 60_000;
 
 const FLAGS: Readonly<Record<string, number>> = {
@@ -34,7 +34,7 @@ export function rawFrame(id: number, flags: number, body: Uint8Array): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** One connection svc-init dialled, past its preamble. Frames are kept until a test asks for them. */
+/** One connection that svc-init dialled, past its preamble. Frames are kept until a test asks for them. */
 export class Channel {
   readonly number: number;
   readonly socket: Socket;
@@ -48,7 +48,7 @@ export class Channel {
 
   readonly #answer: (channel: Channel, frame: Frame) => boolean;
 
-  /** `answer` tells of each frame whether it has dealt with it; all others are kept. */
+  /** `answer` returns whether it has handled a frame; all others are kept. */
   constructor(
     socket: Socket,
     number: number,

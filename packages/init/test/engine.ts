@@ -26,11 +26,11 @@ export interface EngineOptions {
   readonly configure?: Payload | null;
   /** Limit of open descriptors svc-init is started with. */
   readonly nofile?: number;
-  /** Whether new processes share its memory until they are programs. */
+  /** Whether new processes share its memory until their exec. */
   readonly spawn?: 'fork' | 'shared';
 }
 
-/** Plays the engine: listens, starts svc-init as PID 1 of a new pid namespace, and keeps the connections it dials. */
+/** Acts as the engine: listens, starts svc-init as PID 1 of a new pid namespace, and keeps the connections that it dials. */
 export class Engine {
   readonly dir = mkdtempSync(join(tmpdir(), 'svc-init-'));
   readonly token = randomBytes(32).toString('hex');
@@ -38,7 +38,7 @@ export class Engine {
   readonly controls: Channel[] = [];
   stderr = '';
   child!: ChildProcess;
-  /** It has ended, and all that it wrote to stderr is here. */
+  /** Resolves when it has ended and all its stderr is here. */
   #closed: Promise<unknown> = Promise.resolve();
   #server: Server | undefined;
   #sockets = new Set<Socket>();
@@ -88,7 +88,7 @@ export class Engine {
     await once(server, 'listening');
   }
 
-  /** As when the engine is killed: every connection ends at once and nobody listens. */
+  /** As when the engine is killed: every connection ends at once and the socket has no listener. */
   async goAway(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -141,7 +141,7 @@ export class Engine {
     this.child.kill('SIGKILL');
     await this.exited();
     await this.goAway();
-    // Processes of the sandbox may write until the kernel has ended the last of them.
+    // Processes of the sandbox may write until the kernel has killed the last of them.
     await rm(this.dir, { recursive: true, force: true, maxRetries: 10 });
     if (/ERROR: AddressSanitizer|runtime error|LeakSanitizer/.test(this.stderr)) throw new Error(this.stderr);
   }
@@ -183,7 +183,7 @@ export class Engine {
   }
 }
 
-/** Nothing is known about processes that failed. Whoever is killed asks the test itself. */
+/** Default answers: failed processes are unexplained. A test that kills one answers the question itself. */
 function answerFailed(control: Channel, { id, type }: Frame): boolean {
   if (type !== 'svc.failed') return false;
   control.send(id, 'svc.failed.answer', { pids: false });

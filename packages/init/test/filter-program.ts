@@ -1,4 +1,4 @@
-/** A call as the kernel shows it to a filter. */
+/** The input of a filter: one system call. */
 export interface SystemCall {
   /** The kernel's AUDIT_ARCH number. */
   readonly architecture: number;
@@ -16,7 +16,7 @@ interface Instruction {
 const RET_ALLOW = 0x7fff_0000;
 const RET_ERRNO = 0x0005_0000;
 
-/** A seccomp program as data, run here: so that a filter for another architecture can be asked what it says. */
+/** An interpreter for seccomp programs, so that filters for another architecture can be tested. */
 export class FilterProgram {
   readonly #instructions: readonly Instruction[];
 
@@ -50,7 +50,7 @@ export class FilterProgram {
     for (let at = 0; at < this.#instructions.length; at++) {
       const instruction = this.#instructions[at] as Instruction;
       const { code, value } = instruction;
-      // The classes of linux/bpf_common.h, as far as filters use them.
+      // The classes of linux/bpf_common.h that filters use.
       if (code === 0x20) accumulator = data.getUint32(value, true);
       else if (code === 0x54) accumulator = (accumulator & value) >>> 0;
       else if (code === 0x05) at += value;

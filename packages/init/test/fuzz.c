@@ -1,5 +1,5 @@
 // Feeds random and mutated frames to the real handlers, in process, under AddressSanitizer and UBSan. Started by
-// fuzz.test.ts in namespaces of its own: the frames it makes up really open, write, remove and start things.
+// fuzz.test.ts in namespaces of its own: the random frames really open, write, remove and start things.
 // Usage: fuzz FRAMES SEED ROOT, where ROOT is an empty folder it may mount over.
 
 #include <errno.h>
@@ -44,7 +44,7 @@ static uint64_t state;
 static unsigned long shutdowns, answers;
 static struct line lines[LINES];
 
-// In place of dispatch/shutdown.c: a made-up shutdown must not end the run.
+// Replaces dispatch/shutdown.c: a random shutdown must not end the run.
 void shutdown_begin(uint64_t grace_ms) { (void)grace_ms, shutdowns++; }
 static void on_stop(void) { shutdowns++; }
 

@@ -1,9 +1,9 @@
 import { isErrorCode, type ErrorCode, type ErrorDetails } from '@svc/contract/errors';
 
 /**
- * What a call can fail with: a code of the server, or one of the client itself.
+ * The error codes of a call: those of the server, and those of the client itself.
  * - `connection_failed`: no answer came; whether the call took effect is unknown.
- * - `timeout`: the time that the call was given is over.
+ * - `timeout`: the time limit of the call is over.
  * - `aborted`: the caller's signal aborted.
  */
 export type SvcErrorCode = ErrorCode | 'connection_failed' | 'timeout' | 'aborted';
@@ -16,13 +16,13 @@ export interface SvcErrorOptions {
   readonly retryAfterMs?: number;
 }
 
-/** Everything that this library throws. Act on `code`; `message` is for people and says what to do. */
+/** The error class of this library. Act on `code`; `message` is for people and says what to do. */
 export class SvcError extends Error {
   readonly code: SvcErrorCode;
   /** Of the HTTP answer; null when there was none. */
   readonly status: number | null;
   readonly details: ErrorDetails | null;
-  /** Under which the log of the server knows the request; null when there was no answer. */
+  /** The id of the request in the log of the server; null when there was no answer. */
   readonly requestId: string | null;
   /** How long the server asks to wait before the call is repeated. */
   readonly retryAfterMs: number | null;
@@ -37,13 +37,13 @@ export class SvcError extends Error {
     this.retryAfterMs = options.retryAfterMs ?? null;
   }
 
-  /** Whether an error is ours, and of this code when one is given. */
+  /** Whether an error is a SvcError, and has this code when one is given. */
   static is(error: unknown, code?: SvcErrorCode): error is SvcError {
     return error instanceof SvcError && (code === undefined || error.code === code);
   }
 }
 
-/** What an answer that is no success says. The body may be anything: a proxy may have written it. */
+/** The error of an answer that is no success. The body may be anything: a proxy may have written it. */
 export function errorOfAnswer(status: number, headers: Pick<Headers, 'get'>, text: string): SvcError {
   const { code, message, details } = readEnvelope(text);
   const retryAfterSeconds = Number(headers.get('retry-after') ?? Number.NaN);
@@ -56,7 +56,7 @@ export function errorOfAnswer(status: number, headers: Pick<Headers, 'get'>, tex
   });
 }
 
-/** Of an `error` event: the envelope that an answer would have had. */
+/** The error of an `error` event, which has the same envelope as an answer. */
 export function errorOfEnvelope(envelope: unknown): SvcError {
   const { code, message, details } = readEnvelope(JSON.stringify(envelope));
   const known = isErrorCode(code) ? code : 'internal';
@@ -82,7 +82,7 @@ function readEnvelope(text: string): {
       details: known,
     };
   } catch {
-    // Not ours; the status has to do.
+    // The body has no envelope, so the status decides.
     return { details: null };
   }
 }
@@ -94,7 +94,7 @@ function withReason(message: string, details: ErrorDetails | null): string {
   return isFixed && typeof reason === 'string' ? `${message}: ${reason}` : message;
 }
 
-/** A code that this version does not know, or an answer of somebody between. */
+/** For a code that this version does not know, or an answer of a proxy. */
 function codeOfStatus(status: number): ErrorCode {
   if (status === 401) return 'invalid_api_key';
   if (status === 403) return 'forbidden';

@@ -18,7 +18,7 @@ export const DEFAULT_HOST = '127.0.0.1';
 export const DEFAULT_PORT = 5555;
 
 export interface ServerConfig {
-  /** Everything of server and engine that must survive a restart. */
+  /** All files of server and engine that must survive a restart. */
   readonly dataFolder: string;
   /** The server's own part of it, owned by the user that it runs as. */
   readonly serverFolder: string;
@@ -31,22 +31,22 @@ export interface ServerConfig {
   readonly engineSocket: string;
   /** Use the engine behind the socket, and never start one. */
   readonly isEngineExternal: boolean;
-  /** Handed on to an engine that we start. */
+  /** Passed to an engine that the server starts. */
   readonly engineArguments: readonly string[];
-  /** Whom the web-facing process becomes when it is started as root: a user name or `UID:GID`. Null: the installation's own. */
+  /** The user of the web-facing process when it is started as root: a user name or `UID:GID`. Null: the installation's own. */
   readonly runAs: string | null;
   readonly restSettings: RestSettings;
   /** The file with the keys that secrets are sealed with. */
   readonly secretsKeyPath: string;
-  /** The file with the plans of organizations; null: those that the store has. */
+  /** The file with the plans of organizations; null: the plans in the store are kept. */
   readonly plansPath: string | null;
   /** Null: no SSH. */
   readonly ssh: SshSettings | null;
   /** Null: no traces. */
   readonly otel: OtelSettings | null;
-  /** We are the web-facing child of a supervisor. */
+  /** This process is the web-facing child of a supervisor. */
   readonly isSupervised: boolean;
-  /** Null: it was not systemd that started us. */
+  /** Null: not started by systemd. */
   readonly serviceManager: ServiceManager | null;
 }
 
@@ -224,7 +224,7 @@ function readSignUp(text: string | undefined, problems: string[]): SignUp {
   return found ?? DEFAULT_REST_SETTINGS.signUp;
 }
 
-/** Requests of one organization or user in a minute. */
+/** Requests of one organization or user per minute. */
 function readRate(text: string | undefined, problems: string[]): number | null {
   return text === undefined ? null : whole('rate-limit', text, 0, 1_000_000_000, problems);
 }
@@ -248,14 +248,14 @@ function readKeepFailedMs(text: string | undefined, problems: string[]): number 
   return hours === 0 ? null : hours * HOUR_MS;
 }
 
-/** 0: as many as they like. */
+/** 0: no limit. */
 function readMaxOrganizations(text: string | undefined, problems: string[]): number | null {
   const fallback = DEFAULT_REST_SETTINGS.maxOrganizationsPerUser ?? 0;
   const count = whole('max-orgs-per-user', text, fallback, 1_000_000, problems);
   return count === 0 ? null : count;
 }
 
-/** The web-facing process does not work in the folder that the operator is in. */
+/** Absolute, because the web-facing process has another working directory than the operator. */
 function readPlansPath(path: string | undefined, problems: string[]): string | null {
   if (path !== undefined && !isAbsolute(path)) problems.push(`--plans must be an absolute path, not ${path}`);
   return path ?? null;

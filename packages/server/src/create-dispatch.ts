@@ -27,7 +27,7 @@ import type { WebhookWorker } from './webhooks/webhook-worker.ts';
 import type { ServerParts } from './server-parts.ts';
 import { activeSpan } from './tracing/span.ts';
 
-/** What JSON-RPC and MCP offer. */
+/** The dispatch of JSON-RPC and MCP. */
 export function createDispatch(
   { database, orchestrator, codeRunner, sealer, restSettings, logger }: ServerParts,
   made: {

@@ -31,7 +31,7 @@ test('a domain of previews is a name, or a URL that browsers use', () => {
   for (const text of ['', '127.0.0.1', 'a..b', 'ftp://x', 'https://x/path', 'a b', 'u@x', '-x']) {
     assert.throws(() => read(text), /--preview-domain/, text);
   }
-  // Pages of sandboxes could set cookies for the API.
+  // Otherwise pages of sandboxes could set cookies for the API.
   const above = ['--preview-domain', 'example.com', '--allowed-host', 'api.example.com'];
   assert.throws(() => readConfig(above, {}), /must not be above/);
   assert.throws(() => readConfig(['--publish-address', 'localhost'], {}), /--publish-address/);

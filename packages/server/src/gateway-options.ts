@@ -28,12 +28,13 @@ export function readSsh(
   return { ...DEFAULT_SSH_SETTINGS, host, port, inactivityMs: idleSeconds * 1000 };
 }
 
-/** Where previews of a server are that only its own machine reaches. */
+/** Place of previews for a server that is reachable from its own machine only. */
 const LOCAL_PLACE: PreviewPlace = { domain: 'localhost', scheme: 'http', port: null };
 
 /**
- * A domain, or its URL when browsers reach it over TLS or on another port than the server's. Unless given, names below
- * `localhost` will do for a server that nobody reaches from elsewhere: not itself, and not by a proxy, which brings a name.
+ * A domain, or its URL when browsers reach it over TLS or on another port than the server's. The default, names below `localhost`, is
+ * used for a server that is reachable from its own machine only: neither directly from elsewhere nor through a proxy, which needs a
+ * name.
  */
 export function readPreviewPlace(
   values: {

@@ -14,7 +14,7 @@ import { pruneDeliveries } from './store/webhook-deliveries.ts';
 import { forgetFormerSecrets } from './store/webhooks.ts';
 
 const FORGET_INTERVAL_MS = 60 * 60_000;
-/** After their sandbox was removed. */
+/** Counted from the removal of their sandbox. */
 const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;
 const KEEP_DELIVERIES_MS = 7 * 24 * 60 * 60_000;
 const CLOCK_CHECK_MS = 1000;
@@ -25,7 +25,7 @@ export interface HousekeepingParts {
   readonly logger: Logger;
 }
 
-/** What keeps the store true and small; docs/retention.md says what is kept. */
+/** Tasks that delete old rows; docs/retention.md says what is kept. */
 export function housekeeping({
   database,
   restSettings,

@@ -3,31 +3,31 @@ import type { OutboundRules } from './outbound/send-outbound.ts';
 import { NO_CEILINGS, type NetworkCeilings } from './sandboxes/network-ceilings.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from './webhooks/webhook-settings.ts';
 
-/** What an operator may choose of the control plane. */
+/** Settings of the control plane. */
 export interface RestSettings {
-  /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
+  /** After an outage, sandboxes recover by themselves for this long; then a caller must decide. */
   readonly recoveryMs: number;
   /** How many calls with `wait_for` may be held at once. */
   readonly maxWaiters: number;
-  /** Addresses of this host that callers may publish ports on, beside loopback. */
+  /** Addresses of this host that callers may publish ports on, besides loopback. */
   readonly publishAddresses: readonly string[];
-  /** GiB of volumes without a cap of their own, the host volumes among them. What is not used takes no space. */
+  /** Size in GiB of volumes without a cap of their own, including host volumes. Unused space is not allocated. */
   readonly defaultVolumeGib: number;
-  /** How often what each volume holds is measured. */
+  /** Interval between measurements of each volume's contents. */
   readonly volumeSampleMs: number;
-  /** How often what each running sandbox uses is measured. */
+  /** Interval between measurements of each running sandbox's resources. */
   readonly metricSampleMs: number;
   /** For how long audit events are kept; null: for ever. */
   readonly keepEventsMs: number | null;
   /** For how long sandboxes are kept that failed and never ran; null: for ever. */
   readonly keepFailedMs: number | null;
-  /** How often it is looked for runs that may not go on. */
+  /** Interval between checks for runs that exceed a limit. */
   readonly limitCheckMs: number;
-  /** How many organizations one user may own; null: as many as they like. */
+  /** How many organizations one user may own; null: no limit. */
   readonly maxOrganizationsPerUser: number | null;
   readonly signUp: SignUp;
   readonly networkCeilings: NetworkCeilings;
-  /** Where requests to addresses go that organizations give. */
+  /** Rules for requests to addresses that organizations configure. */
   readonly outbound: OutboundRules;
   readonly webhooks: WebhookSettings;
 }

@@ -26,7 +26,7 @@ export interface ServerOptions {
   readonly maxConcurrentCalls: number;
   /** Null: no previews. */
   readonly previews: PreviewPlace | null;
-  /** Of one organization or user; null: as many as they like. */
+  /** Per organization or user; null: no limit. */
   readonly requestsPerMinute: number | null;
 }
 
@@ -39,22 +39,22 @@ export interface ServerParts {
   readonly codeRunner: CodeRunner;
   readonly authenticate: Authenticate;
   readonly identify: Identify;
-  /** Null: development mode, which asks nobody. */
+  /** Null: development mode, without credentials. */
   readonly signSession: SignSession | null;
   readonly sealer: Sealer;
   readonly restSettings: RestSettings;
   readonly channelSettings?: Partial<ChannelSettings>;
   /** Where the SSH gateway is, once it listens; absent: there is none. */
   readonly ssh?: () => SshPlace | null;
-  /** How often it is looked whether WebSockets of previews may stay open. */
+  /** Interval between checks whether WebSockets of previews may stay open. */
   readonly previewRecheckMs?: number;
   /** No other server uses the store. */
   readonly isAlone?: boolean;
   /** Absent: only the API, and a page that says how to begin. */
   readonly dashboard?: DashboardBuild;
   readonly logger: Logger;
-  /** Absent: nobody records requests. */
+  /** Absent: requests are not traced. */
   readonly tracer?: Tracer;
-  /** Absent: MCP offers our own tools and prompts alone. */
+  /** Absent: MCP offers only our own tools and prompts. */
   readonly mcpExtras?: McpExtras;
 }

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 export interface Connection {
   readonly host: string;
-  /** 0 for ICMP, which has none. */
+  /** 0 for ICMP, which has no ports. */
   readonly port: number;
   readonly protocol: 'tcp' | 'udp' | 'icmpv4' | 'icmpv6';
 }

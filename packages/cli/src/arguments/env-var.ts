@@ -2,11 +2,11 @@ import { InvalidArgumentError } from 'commander';
 
 export interface EnvVar {
   readonly key: string;
-  /** Null: the one that the variable has here. */
+  /** Null: the value of the local environment. */
   readonly value: string | null;
 }
 
-/** `KEY=VALUE`, or `KEY` for the value that it has here; given any number of times, a later one wins. */
+/** `KEY=VALUE`, or `KEY` for its local value; repeatable, a later one wins. */
 export function collectEnvVar(text: string, earlier: readonly EnvVar[] = []): readonly EnvVar[] {
   const at = text.indexOf('=');
   const key = at === -1 ? text : text.slice(0, at);
@@ -15,7 +15,7 @@ export function collectEnvVar(text: string, earlier: readonly EnvVar[] = []): re
   return [...earlier.filter((variable) => variable.key !== key), { key, value }];
 }
 
-/** The variables with their values. What is not set here is not set there, as with docker. */
+/** The variables with their values. Variables that are not set locally are left out, as with docker. */
 export function toEnv(
   variables: readonly EnvVar[] = [],
   readVariable: (name: string) => string | undefined,

@@ -1,6 +1,6 @@
 import type { EventPattern } from '@svc/contract/rest';
 
-/** Repeatable. The server knows which there are, and says so. */
+/** Repeatable. The server checks the patterns and lists the valid ones. */
 export function collectEvent(
   text: string,
   before: readonly EventPattern[] | undefined,

@@ -8,7 +8,7 @@ export interface Filter {
   readonly value: string;
 }
 
-/** By name, so that one that is missing does not compile; the contract's own list would load all of its schemas. */
+/** An object, so that a missing name does not compile; importing the contract's list would load all of its schemas. */
 const STATUSES = {
   created: true,
   starting: true,
@@ -18,7 +18,7 @@ const STATUSES = {
   stopping: true,
   stopped: true,
   failed: true,
-  // As docker calls what has ended.
+  // Docker's name for ended containers.
   exited: true,
 } satisfies Record<Info['status'] | 'exited', true>;
 
@@ -32,7 +32,7 @@ const MATCHES = {
   isolation: ({ isolation }: Info, value: string) => isolation === value,
 } as const;
 
-/** `KEY=VALUE`, given any number of times; of the same key one is enough, but of labels all. */
+/** `KEY=VALUE`, repeatable; one match per key is enough, but all labels must match. */
 export function collectFilter(text: string, earlier: readonly Filter[] = []): readonly Filter[] {
   const [, given = '', value = ''] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
   const key = given === 'ancestor' ? 'image' : given;
@@ -56,13 +56,13 @@ function isKey(text: string): text is keyof typeof MATCHES {
   return Object.hasOwn(MATCHES, text);
 }
 
-/** `KEY` alone: it is there, whatever its value. */
+/** `KEY` alone: the label exists, with any value. */
 function hasLabel(labels: Readonly<Record<string, string>>, wanted: string): boolean {
   const [, key = '', value] = /^([^=]+)(?:=(.*))?$/s.exec(wanted) ?? [];
   return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
 }
 
-/** Without what is understood. */
+/** Drops the default parts of a reference. */
 function shortImage(reference: string): string {
   return reference
     .replace(/^docker\.io\/(?:library\/)?/, '')

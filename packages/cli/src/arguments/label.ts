@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** `KEY=VALUE`, or `KEY` for one without a value; given any number of times, a later one wins. */
+/** `KEY=VALUE`, or `KEY` for one without a value; repeatable, a later one wins. */
 export function collectLabel(text: string, earlier: Labels = {}): Labels {
   const [, key, value = ''] = /^([^=]+)(?:=(.*))?$/s.exec(text) ?? [];
   if (key === undefined) throw new InvalidArgumentError('Give KEY=VALUE.');

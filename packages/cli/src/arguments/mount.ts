@@ -10,7 +10,7 @@ interface MountOptions {
 type Mount = MountOptions &
   ({ readonly type: 'named'; readonly name: string } | { readonly type: 'bind'; readonly host: string });
 
-/** `VOLUME:/path` or `FOLDER:/path`, with `:ro` behind it or without, given any number of times. */
+/** `VOLUME:/path` or `FOLDER:/path`, optionally with `:ro`; repeatable. */
 export function parseMount(text: string, earlier: readonly Mount[] = []): Mount[] {
   const [source = '', guest = '', mode = 'rw', ...rest] = text.split(':');
   if (source === '' || !guest.startsWith('/') || !['ro', 'rw'].includes(mode) || rest.length > 0)
@@ -20,7 +20,7 @@ export function parseMount(text: string, earlier: readonly Mount[] = []): Mount[
   return [...earlier, { type: 'named', name: source, guest, options }];
 }
 
-/** As docker tells them apart: names of volumes have neither dots at their beginning nor slashes. */
+/** Docker's rule: names of volumes have no leading dot and no slash. */
 function isPath(source: string): boolean {
   return source.includes('/') || source === '.' || source === '..';
 }

@@ -5,7 +5,7 @@ import { collectNetRules, type NetRule } from './net-rule.ts';
 
 type Policy = NonNullable<NetworkChange['policy']>;
 
-/** In the order in which they are composed. */
+/** The profiles, in the order in which they are composed. */
 const REACHES = ['public', 'private', 'host'] as const;
 
 /** `public`, `private` and `host` in any combination, or `none`, or `all`. */
@@ -23,7 +23,7 @@ export function parseNetProfile(text: string): Policy {
   };
 }
 
-/** Rules come before those of the profile, which is the default one where none is given. Undefined when there is neither. */
+/** A policy of the given rules, then those of the profile or of the default profile. Undefined when neither is given. */
 export function toPolicy(
   profile: Policy | undefined,
   rules: readonly NetRule[] | undefined,
@@ -33,7 +33,7 @@ export function toPolicy(
   return { ...base, rules: [...(rules ?? []), ...(base.rules ?? [])] };
 }
 
-/** The profile that a policy ends with, without the rules before it. What fits no profile keeps its defaults alone. */
+/** The profile that a policy ends with, without the rules before it. A policy without a profile keeps only its defaults. */
 export function profileOf(policy: Policy): Policy {
   const { default_egress = 'deny', default_ingress = 'deny', rules = [] } = policy;
   const words = rules.map(wordsOf);
@@ -49,7 +49,7 @@ export function profileOf(policy: Policy): Policy {
   return ending ?? { default_egress, default_ingress, rules: [] };
 }
 
-/** Of several that a policy could end with at most one does, as each begins with the rule about names. */
+/** At most one combination of profiles matches the end of a policy, because each begins with the rule about names. */
 const PROFILES = [
   'public',
   'private',

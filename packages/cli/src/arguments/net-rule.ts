@@ -14,8 +14,8 @@ const DNS_PORT = { start: 53, end: 53 };
 const MAX_PORT = 65_535;
 
 /**
- * `<action>[:<direction>]@<target>[:<protocols>[:<ports>]]`, several with commas, given any number of times. Several protocols and
- * ports are joined with `+`, as a comma ends the rule.
+ * `<action>[:<direction>]@<target>[:<protocols>[:<ports>]]`, separated by commas; repeatable. Several protocols and ports are
+ * joined with `+`, because a comma ends the rule.
  */
 export function collectNetRules(text: string, earlier: readonly NetRule[] = []): readonly NetRule[] {
   return [...earlier, ...text.split(',').map((rule) => parseRule(rule.trim()))];
@@ -48,7 +48,7 @@ function parseTarget(text: string, target: string): Destination {
     throw wrong(text, `${quote(value)} is no name such as example.com; no * is needed for a suffix`);
   if (kind === 'domain') return { domain: value };
   if (kind === 'suffix') {
-    // All of a top-level domain is hardly ever meant.
+    // A whole top-level domain is most likely a mistake.
     if (value.replace(/\.$/, '').includes('.')) return { domain_suffix: value };
     throw wrong(text, `${quote(value)} is too wide; a suffix has two labels, such as example.com`);
   }

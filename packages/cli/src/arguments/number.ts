@@ -29,7 +29,7 @@ const SECONDS_PER_UNIT: Readonly<Record<string, number>> = {
 };
 
 const MAX_DAYS = 36_500;
-/** A timer of Node counts milliseconds in 31 bits, and fires at once when it is given more. */
+/** Node's timers count milliseconds in 31 bits, and fire at once for longer times. */
 const MAX_TIMER_DAYS = 24;
 
 /** `90`, `90s`, `10m`, `1h`: seconds. */
@@ -37,7 +37,7 @@ export function parseSeconds(text: string): number {
   return secondsIn(text, MAX_DAYS);
 }
 
-/** The same of what this program waits for itself. */
+/** The same for a time that this program waits itself. */
 export function parseTimeout(text: string): number {
   return secondsIn(text, MAX_TIMER_DAYS);
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Up to where the streams of a process were read, in bytes. */
+/** The read positions in the streams of a process, in bytes. */
 export interface Offsets {
   readonly stdoutOffset: number;
   readonly stderrOffset: number;

@@ -3,7 +3,7 @@ import { parsePlace, type CopyPlace } from './sandbox-path.ts';
 
 type RemotePlace = Extract<CopyPlace, { readonly kind: 'remote' }>;
 
-/** The two sides of a copy, and the one that is not on this machine. @throws UsageError `hint` unless it is exactly one */
+/** The two sides of a copy, and which one is remote. @throws UsageError `hint` unless exactly one is */
 export function parseCopy(
   fromText: string,
   toText: string,

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 export interface PublishedPort {
   readonly guest_port: number;
-  /** Null: any that is free. */
+  /** Null: any free port. */
   readonly host_port: number | null;
   readonly host_bind?: string;
   readonly protocol: 'tcp' | 'udp';
@@ -11,7 +11,7 @@ export interface PublishedPort {
 const PORT =
   /^(?:(?:(?<bind>\[[0-9a-f:]+\]|[0-9.]+):)?(?<host>\d{0,5}):)?(?<guest>\d{1,5})(?:\/(?<protocol>tcp|udp))?$/i;
 
-/** `GUEST`, `HOST:GUEST`, `ADDRESS:HOST:GUEST`, `ADDRESS::GUEST`, each with `/udp`; given any number of times. */
+/** `GUEST`, `HOST:GUEST`, `ADDRESS:HOST:GUEST`, `ADDRESS::GUEST`, optionally with `/udp`; repeatable. */
 export function collectPort(text: string, earlier: readonly PublishedPort[] = []): readonly PublishedPort[] {
   const { bind, host = '', guest, protocol = 'tcp' } = PORT.exec(text)?.groups ?? {};
   const guest_port = Number(guest);

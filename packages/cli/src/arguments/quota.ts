@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 export type QuotaChanges = Readonly<Record<string, string | number | boolean | null>>;
 
-/** `LIMIT=VALUE`, given any number of times; a later one wins. Which limits there are is the server's to say. */
+/** `LIMIT=VALUE`, repeatable; a later one wins. The server checks the names of the limits. */
 export function collectQuota(text: string, earlier: QuotaChanges = {}): QuotaChanges {
   const [, name, value] = /^([a-z_]+)=(.+)$/.exec(text) ?? [];
   if (name === undefined || value === undefined) {

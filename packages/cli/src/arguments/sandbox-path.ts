@@ -1,12 +1,12 @@
 import { UsageError } from '../usage-error.ts';
 
-/** One side of a copy: a path of this machine, a path in something that has a name, or our own stream. */
+/** One side of a copy: a local path, a path in a named sandbox or volume, or a standard stream. */
 export type CopyPlace =
   | { readonly kind: 'local'; readonly path: string }
   | { readonly kind: 'remote'; readonly name: string; readonly path: string }
   | { readonly kind: 'stream' };
 
-/** `-`, `NAME:/path`, or a path here. A path here that has a colon is written `./like:this`. */
+/** `-`, `NAME:/path`, or a local path. A local path with a colon is written `./like:this`. */
 export function parsePlace(text: string): CopyPlace {
   if (text === '-') return { kind: 'stream' };
   const [, name, path] = /^([^/.:][^/:]*):(.*)$/s.exec(text) ?? [];

@@ -5,8 +5,8 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const HOST = /^(\*|(\*\.)?[A-Za-z0-9_.-]+)$/;
 
 /**
- * `ENV@HOST[,HOST]`, any number of times: the secret of the organization that is called like the variable. Values are in no argument,
- * where everybody on the machine could read them.
+ * `ENV@HOST[,HOST]`, repeatable: the secret of the organization with the name of the variable. Values are never arguments, which
+ * every user of the machine can read.
  */
 export function collectSecret(text: string, earlier: readonly SecretEntry[] = []): readonly SecretEntry[] {
   const [name = '', ...rest] = text.split('@');
@@ -22,7 +22,7 @@ export function collectSecret(text: string, earlier: readonly SecretEntry[] = []
   return [...earlier, entry];
 }
 
-/** A host that may be sent a secret of the organization, any number of times. All of them would be no protection. */
+/** A host to which a secret of the organization may be sent; repeatable. `*` is refused, because it gives no protection. */
 export function collectSecretHost(text: string, earlier: readonly string[] = []): readonly string[] {
   if (text === '*' || !HOST.test(text))
     throw new InvalidArgumentError(

@@ -1,4 +1,4 @@
-/** What is to be run, also when a `--` stands before it. */
+/** The command to run, without a leading `--`. */
 export function commandWords(words: readonly string[]): readonly string[] {
   return words[0] === '--' ? words.slice(1) : words;
 }

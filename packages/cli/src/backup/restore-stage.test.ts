@@ -28,7 +28,7 @@ async function fill(stage: RestoreStage, names: readonly string[]): Promise<void
   }
 }
 
-/** As one that is killed leaves it: some names have taken their place, others have not. */
+/** The state after a killed restore: some names were moved into place, others were not. */
 async function stopMidway(folder: string): Promise<void> {
   const stage = await RestoreStage.prepare(folder);
   await fill(stage, ['images', 'rootfs', 'server']);

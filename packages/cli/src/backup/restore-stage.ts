@@ -17,17 +17,17 @@ import { isErrno } from '@svc/contract/errno';
 import { UsageError } from '../usage-error.ts';
 
 const STAGE = 'restore.unfinished';
-/** In a stage that lies in the data folder: what of the data folder is the restore's, written before the first of it takes its place. */
+/** The names of the data folder that belong to the restore, in a stage inside the data folder; written before the first one is moved. */
 const NAMES = 'names.json';
-/** What a disk of its own has when it is new. */
+/** The content of a new file system. */
 const NO_DATA = new Set(['lost+found']);
-/** The tar of a restore that was killed may write for a moment yet. */
+/** The tar process of a killed restore may still write for a moment. */
 const REMOVE = { recursive: true, force: true, maxRetries: 20, retryDelay: 50 } as const;
 const exec = promisify(execFile);
 
 /**
- * Where a restore writes until all of it is there, on the file system where the data will be: beside the data folder, or in it where that
- * is a mount point, which nothing can be renamed onto. One that is not empty tells that a restore did not end.
+ * The staging folder of a restore, on the file system of the data folder: beside the data folder, or inside it where the data
+ * folder is a mount point, which cannot be replaced by a rename. A stage that is not empty means that a restore did not complete.
  */
 export class RestoreStage {
   readonly #dataFolder: string;
@@ -40,9 +40,9 @@ export class RestoreStage {
     this.#stage = stagesOf(dataFolder)[isInside ? 'inside' : 'beside'];
   }
 
-  /** What a restore has left that was killed goes first. @throws UsageError when there is something that a restore would mix with */
+  /** First removes what a killed restore has left. @throws UsageError when the data folder is not empty */
   static async prepare(folder: string): Promise<RestoreStage> {
-    // Nothing can be renamed onto a link either.
+    // A link cannot be replaced by a rename of a folder either.
     const dataFolder = await realpath(folder);
     await discard(dataFolder);
     await requireEmpty(dataFolder);
@@ -51,16 +51,16 @@ export class RestoreStage {
     return stage;
   }
 
-  /** For what the archive holds; for root alone. */
+  /** The folder for the content of the archive, accessible to root only. */
   get folder(): string {
     return join(this.#stage, 'data');
   }
 
-  /** All at once; on a mount point name by name. Until the last of them no server starts. */
+  /** Moves the restored data into place at once; on a mount point name by name. No server starts before the last one. */
   async takePlace(): Promise<void> {
     await using folder = await open(this.folder, 'r');
     await folder.chmod(0o711);
-    // All of it, also what tar wrote: a data folder is there after a loss of power too, or not at all.
+    // Syncs everything, also what tar wrote: after a power failure the data folder is complete or does not exist.
     await sync(this.#stage);
     if (this.#isInside) await this.#moveNames();
     else await rename(this.folder, this.#dataFolder);
@@ -77,13 +77,13 @@ export class RestoreStage {
     await rmdir(this.folder);
   }
 
-  /** After a failure: nothing is left of it. */
+  /** Removes everything after a failure. */
   async discard(): Promise<void> {
     await discard(this.#dataFolder);
   }
 }
 
-/** A server on half of a restore would take the rest for gone. @throws UsageError */
+/** Refuses a half restored data folder: a server would take the rest for deleted. @throws UsageError */
 export async function requireRestored(folder: string): Promise<void> {
   const dataFolder = await realpath(folder).catch(() => folder);
   const { inside, beside } = stagesOf(dataFolder);
@@ -104,7 +104,7 @@ function stagesOf(dataFolder: string): { readonly inside: string; readonly besid
   };
 }
 
-/** The names last: as long as they are there, whoever comes next knows what to remove. */
+/** Removes the list of names last: the next restore needs it to know what to remove. */
 async function discard(dataFolder: string): Promise<void> {
   const { inside, beside } = stagesOf(dataFolder);
   await rm(beside, REMOVE);
@@ -113,13 +113,13 @@ async function discard(dataFolder: string): Promise<void> {
   await rm(inside, REMOVE);
 }
 
-/** SAFETY: written by root into a folder of root's; still, nothing but names in the data folder itself. */
+/** SAFETY: written by root into a folder of root; even so, only names directly in the data folder are accepted. */
 async function readNames(path: string): Promise<readonly string[]> {
   try {
     const names: unknown = JSON.parse(await readFile(path, 'utf8'));
     return Array.isArray(names) ? names.filter(isName) : [];
   } catch (error) {
-    // Half of it was written, so nothing has taken its place yet.
+    // The list is incomplete, so nothing was moved yet.
     if (error instanceof SyntaxError || isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
     throw error;
   }
@@ -150,7 +150,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-/** Also one of the same file system, which is bound there. `folder` has no links in it. */
+/** Also true for a bind mount of the same file system. `folder` has no links in it. */
 async function isMountPoint(folder: string): Promise<boolean> {
   if ((await stat(folder)).dev !== (await stat(dirname(folder))).dev) return true;
   // https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html: blanks in a path are written as numbers.
@@ -162,7 +162,7 @@ async function isMountPoint(folder: string): Promise<boolean> {
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped);
 }
 
-/** All of the file system that a path lies on. */
+/** Syncs the whole file system of a path. */
 async function sync(path: string): Promise<void> {
   // SAFETY: no shell; the path is one of ours and begins with a slash.
   await exec('sync', ['--file-system', path]);

@@ -12,8 +12,8 @@ const PIECE_BYTES = 1024 * 1024;
 const MAX_WORDS = 64 * 1024;
 
 /**
- * The files of the server, as a process gives them that is the server's user: root reads nothing below that user's folder.
- * `secretsKey`: where its key file is when that is not in the data folder.
+ * The files of the server, read by a process that runs as the server's user: root reads nothing below that user's folder.
+ * `secretsKey`: path of the key file when it is not in the data folder.
  */
 export async function* serverPart(
   { dataFolder, databaseUrl }: StorePlace,
@@ -62,18 +62,18 @@ export async function* serverPart(
   }
 }
 
-/** Why the other process gave up, as an error of ours: it is told once, in the way that was asked for. */
+/** Converts the error of the other process, so that it is reported once, in the requested format. */
 function lastWords(said: string, cause: unknown): Error {
   const refusal = readEnvelope(said.trim().split('\n').at(-1) ?? '');
   if (refusal?.code === 'invalid_request' && refusal.details === null) return new UsageError(refusal.message);
   if (refusal !== undefined) return refusal;
-  // Node itself ended it: what it printed is all there is.
+  // Node itself ended the process: its output is the only information.
   return new Error(`the files of the server could not be read${said === '' ? '' : `: ${said.trim()}`}`, {
     cause,
   });
 }
 
-/** Reads a stream in pieces of the length that somebody asks for. */
+/** Reads a stream in pieces of requested lengths. */
 class ExactReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

@@ -38,7 +38,7 @@ async function attach(name: string, _options: unknown, command: Command): Promis
   process.exitCode = await mainExitCode(sandbox);
 }
 
-/** Undefined: nothing was written yet. */
+/** Undefined: there is no output yet. */
 async function lastCursor(sandbox: Sandbox): Promise<string | undefined> {
   let last: string | undefined;
   for await (const { cursor } of sandbox.logs({ tail: 1 })) last = cursor;

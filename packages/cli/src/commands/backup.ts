@@ -45,7 +45,7 @@ async function backup(file: string, options: BackupOptions, command: Command): P
   if (process.getuid?.() !== 0)
     throw new UsageError('a backup reads what is for root alone\n  try: the same command with sudo');
   const { lockDataFolder } = await import('@svc/server/admin');
-  // Released with the process, however it ends.
+  // The lock is released when the process ends in any way.
   const lock = await lockDataFolder(dataFolder, 'backup');
   if (lock === undefined) throw new UsageError('a backup is being made\n  try: again when it is done');
   const stage = join(dataFolder, 'backup.unfinished');
@@ -76,7 +76,7 @@ async function backup(file: string, options: BackupOptions, command: Command): P
   }
 }
 
-/** The store first: what comes to be behind it is in none of the rows, and stays stopped; the other way round rows would lack their disks. */
+/** The store is saved first: objects created afterwards have no row and stay stopped. In the other order rows would lack their disks. */
 async function* parts(
   { dataFolder, place }: LocalCommand,
   options: BackupOptions,

@@ -67,7 +67,7 @@ function requireUrl(text: string): string {
   );
 }
 
-/** Where the key is from now on; undefined: there is none. */
+/** Stores the key and returns its place; undefined: there is no key. */
 async function keepKey(
   folder: string,
   name: string,
@@ -81,7 +81,7 @@ async function keepKey(
     if (key === '')
       throw new UsageError('no key came on stdin\n  try: svc context add NAME --url URL --key-stdin < FILE');
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    // SAFETY: made anew, so that the mode counts even where an older file was open to others.
+    // SAFETY: created anew, so that the mode applies even where an older file was readable by others.
     await rm(path, { force: true });
     await writeFile(path, `${key}\n`, { mode: 0o600, flag: 'wx' });
     return `file:${path}`;

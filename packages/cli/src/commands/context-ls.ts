@@ -35,7 +35,7 @@ async function list(options: { readonly quiet?: boolean }, command: Command): Pr
     ]);
     print(formatTable(['IN USE', 'NAME', 'URL', 'KEY', 'ORGANIZATION'], rows));
   }
-  // A key that cannot be read is no reason to hide the list.
+  // The list is shown even when a key cannot be read.
   const place = await resolveServer(globals).catch(() => ({ url: LOCAL_URL, source: 'this machine' }));
   tell(`commands talk to ${place.url} (${place.source})`);
 }

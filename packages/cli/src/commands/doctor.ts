@@ -30,7 +30,7 @@ export function createCommand(): Command {
 
 async function examine(options: { readonly compact?: boolean }, command: Command): Promise<void> {
   const { dataFolder, isJson, hasColours } = readGlobals(command);
-  // As the engine has it: the users of the sandboxes that are tried pass folders of ours.
+  // The umask of the engine: the users of the test sandboxes must be able to pass our folders.
   process.umask(0o022);
   const { examineHost } = await import('@svc/engine/doctor');
   const report = await examineHost({ dataFolder, isThorough: options.compact !== true });
@@ -55,7 +55,7 @@ function formatReport(findings: readonly Finding[], paint: Paint): string {
   return remedies.length === 0 ? table : `${table}\nRemedies\n${remedies.join('\n')}\n`;
 }
 
-/** In one sentence. Most of it is tried, which takes root. */
+/** The result in one sentence. Most checks are tried for real, which needs root. */
 export function verdict({ canRunSandboxes, classes, findings }: HostReport, isCompact: boolean): string {
   const lacksRights = findings.some(({ name, status }) => name === 'rights' && status === 'missing');
   if (lacksRights) return 'Only root can try whether sandboxes run here: sudo svc doctor.';

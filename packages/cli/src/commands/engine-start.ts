@@ -22,7 +22,7 @@ const OTHERS_MAY_PASS = 0o001;
 const POLL_MS = 25;
 const SHOWN_LOG_LINES = 15;
 
-/** Options of the engine itself, handed on as they are. */
+/** Options of the engine itself, passed on unchanged. */
 const HANDED_ON = [
   ...engineOptions(),
   new Option(
@@ -71,7 +71,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
       : print(`the engine runs already (pid ${running})`);
   }
   await requireRestored(dataFolder);
-  // SAFETY: sandboxes' root users pass through this folder on the way to their sockets and may not look around.
+  // SAFETY: root users of sandboxes pass through this folder to their sockets but cannot list it.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await checkPassable(dataFolder);
   const words = [...handOn(options, HANDED_ON), ...(await socketOwner(dataFolder, options))];
@@ -81,7 +81,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   else print(`engine started (pid ${pid}), data in ${dataFolder}; next: svc server start --dev --detach`);
 }
 
-/** As numbers, by the rule that the server finds its own user by. */
+/** The numeric user and group, found by the same rule as the server's own user. */
 async function socketOwner(
   dataFolder: string,
   { [SOCKET_OWNER]: owner }: StartOptions,
@@ -115,7 +115,7 @@ async function startDetached(dataFolder: string, options: readonly string[]): Pr
   throw new Error(`the engine did not start; the end of its log says:\n${shown}`);
 }
 
-/** In the foreground: its log is our stderr, our signals are its signals. */
+/** Runs it in the foreground: its log goes to our stderr, and it gets our signals. */
 async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
   const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   await once(child, 'spawn');
@@ -136,7 +136,7 @@ async function launch(
   return spawn(program, args, { stdio, detached, cwd: '/' });
 }
 
-/** Root of a sandbox is an ordinary user of this host, who must be able to pass every folder above its own files. */
+/** Root of a sandbox is an ordinary user of this host, who needs search permission on every folder above its files. */
 async function checkPassable(folder: string): Promise<void> {
   const { mode } = await stat(folder);
   if ((mode & OTHERS_MAY_PASS) === 0)
@@ -146,7 +146,7 @@ async function checkPassable(folder: string): Promise<void> {
   if (folder !== '/') await checkPassable(dirname(folder));
 }
 
-/** Asks until the engine answers; undefined when `isOver` says that it never will, or after `timeoutMs`. */
+/** Polls until the engine answers; undefined when `isOver` says that it never will, or after `timeoutMs`. */
 async function waitForEngine(
   engine: EngineClient,
   timeoutMs: number,

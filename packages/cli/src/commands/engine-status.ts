@@ -41,7 +41,7 @@ async function showStatus(_options: unknown, command: Command): Promise<void> {
   print(formatTable(['RUNTIME', 'CLASS', 'STATE', 'WHY'], rows));
 }
 
-/** @throws PlatformError instead of a wait for an answer that does not come */
+/** @throws PlatformError at once when the engine cannot answer */
 async function requireUnfrozen(dataFolder: string): Promise<void> {
   const { describeFrozen, findFrozen } = await import('@svc/server/admin');
   const frozen = (await findFrozen(dataFolder)).find(({ process }) => process === 'engine');

@@ -56,7 +56,7 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   const first = await newest({ ...filter, client }, (_event, count) => count < tail);
   first.forEach(show);
   if (first.length === 0 && follow !== true && !globals.isJson) tell('no such events');
-  // Events are numbered without gaps, so the number of the last one says exactly what is new.
+  // Events are numbered without gaps, so the number of the last one shows which are new.
   let last =
     first.at(-1)?.sequence ?? (await newest({ client }, (_event, count) => count < 1)).at(-1)?.sequence ?? 0;
   if (follow !== true) return;
@@ -74,20 +74,20 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   }
 }
 
-/** Of a sandbox that is gone only the id is known. */
+/** Only the id is known of a removed sandbox. */
 async function findId(name: string, client: Client): Promise<string> {
   if (UUID.test(name)) return name;
   const { Sandbox } = await import('@svc/sdk');
   return (await Sandbox.connect(name, { client })).id;
 }
 
-/** A server that is started again is waited for, as everywhere where something is followed. */
+/** Waits for a server that restarts, like every command that follows a stream. */
 async function isPassing(error: unknown): Promise<boolean> {
   const { SvcError } = await import('@svc/sdk');
   return SvcError.is(error, 'connection_failed') || SvcError.is(error, 'unavailable');
 }
 
-/** The newest events for as long as they are wanted, oldest first. */
+/** The newest events up to the limit, oldest first. */
 async function newest(
   options: ListEventsOptions,
   isWanted: (event: AuditEvent, count: number) => boolean,
@@ -105,9 +105,9 @@ function describe({ timestamp, event_type: type, actor, payload }: AuditEvent): 
   return `${timestamp}  ${type.padEnd(24)}  ${actorName(actor)}  ${fieldsOf(payload)}`;
 }
 
-/** `name=web vcpus=1`: ids of what has a name, and times that the line begins with, are in the JSON. */
+/** `name=web vcpus=1`: without ids of named objects and times that the line begins with, which are in the JSON. */
 function fieldsOf(data: AuditEvent['payload']): string {
-  // Every event has an object here.
+  // The field is an object in every event.
   const payload = data as Readonly<Record<string, unknown>>;
   const hasName = 'name' in payload || 'sandbox_name' in payload;
   return Object.entries(payload)

@@ -31,7 +31,7 @@ async function importImage(
   const globals = readGlobals(command);
   const engine = await connectImages(globals);
   const progress = new ProgressLine();
-  // SAFETY: the engine reads the path as root; whoever may talk to its socket is root already.
+  // SAFETY: the engine reads the path as root; only root can open its socket.
   const image = await engine.images
     .importImage({ path: resolve(path), reference }, progress.show)
     .finally(() => progress.clear());

@@ -52,7 +52,7 @@ async function pull(reference: string, options: PullOptions, command: Command): 
 interface Pulled {
   readonly digest: string;
   readonly sizeBytes: number;
-  /** All that is known, for programs. */
+  /** All fields, for programs. */
   readonly image: object;
 }
 

@@ -64,7 +64,7 @@ async function countAll(client: Client): Promise<Counts> {
 }
 
 function describeIsolation({ isolation }: ServerCapabilities): string {
-  // A class is listed once for each program that can be behind it.
+  // A class is listed once for each runtime that can implement it.
   const available = new Set(
     isolation.classes.filter(({ is_available: isThere }) => isThere).map(({ name }) => name),
   );

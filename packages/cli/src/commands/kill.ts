@@ -8,7 +8,7 @@ import { readGlobals } from '../globals.ts';
 import { AT_REST, stopUnlessAtRest } from '../sandbox/at-rest.ts';
 import { ownWordsOf, shellOf } from '../sandbox/spec-view.ts';
 
-/** How long a sandbox may take to notice that its main command is gone. */
+/** How long a sandbox may take to notice the end of its main command. */
 const [LOOK_MS, MOST_LOOKS] = [25, 40];
 
 export function createCommand(): Command {
@@ -47,10 +47,10 @@ async function kill(
   });
 }
 
-/** Kills every process first, so that the stop has nothing to wait for. */
+/** Kills every process first, so that the stop need not wait for them. */
 async function end(sandbox: Sandbox): Promise<void> {
   const { SvcError } = await import('@svc/sdk');
-  // Without a shell inside nobody can kill there; the stop kills what does not end. And it may be over before we hear of it.
+  // An image without a shell cannot run `kill`; the stop then kills the processes. The sandbox may also end before the answer arrives.
   const isKilled = await send(sandbox, 'KILL').then(
     () => true,
     (error: unknown) => {
@@ -63,7 +63,7 @@ async function end(sandbox: Sandbox): Promise<void> {
   await stopUnlessAtRest(sandbox);
 }
 
-/** A main command that was killed ends its sandbox, and `svc wait` tells that it was; a stop that comes first would hide it. */
+/** A killed main command ends its sandbox, and `svc wait` reports that; an earlier stop would hide it. */
 async function untilOver(sandbox: Sandbox): Promise<void> {
   for (let looks = 0; !AT_REST.has(sandbox.status) && looks < MOST_LOOKS; looks++) {
     await delay(LOOK_MS);
@@ -71,9 +71,9 @@ async function untilOver(sandbox: Sandbox): Promise<void> {
   }
 }
 
-/** To all but the one that sends it and PID 1, which is ours. */
+/** Sends the signal to all processes but the sender and PID 1, which is svc-init. */
 async function send(sandbox: Sandbox, signal: string): Promise<void> {
-  // A shell has kill built in. Its name of a signal is not the same everywhere, the number is.
+  // `kill` is built into shells. Their names of signals differ, the numbers do not.
   const number = constants.signals[`SIG${signal}` as NodeJS.Signals];
   const script = `kill -${number} -1 2>/dev/null || :`;
   await sandbox.exec(shellOf(sandbox.info), ['-c', script], { user: '0' });

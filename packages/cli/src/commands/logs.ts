@@ -59,21 +59,21 @@ async function showLogs(name: string, options: LogCommandOptions, command: Comma
   }
 }
 
-/** In the names of the REST API. */
+/** The options with the names of the REST API. */
 function toJson({ cursor, time, source, text }: LogEntry): object {
   return { cursor, ts: time, source, text };
 }
 
 function showEntry(entry: LogEntry, hasTimestamps: boolean): void {
   const stream = entry.source === 'stderr' ? process.stderr : process.stdout;
-  // Output comes in pieces as it was written, and whoever asks for it has all of it; entries of the system are lines.
+  // Output is printed in the pieces in which it was written, without changes; system entries are lines.
   const text = entry.source === 'system' ? `${showLine(entry.text.replace(/\n$/, ''))}\n` : entry.text;
   if (!hasTimestamps) return void stream.write(text);
   for (const line of text.replace(/\n$/, '').split('\n'))
     stream.write(`${entry.time} ${entry.source} ${line}\n`);
 }
 
-/** A stream of a sandbox's log, given any number of times. */
+/** A stream of a sandbox's log; repeatable. */
 function collectSource(text: string, earlier: readonly LogSource[] = []): readonly LogSource[] {
   const source = SOURCES.find((known) => known === text);
   if (source === undefined) throw new InvalidArgumentError(`Give one of ${SOURCES.join(', ')}.`);

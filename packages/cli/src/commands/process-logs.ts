@@ -47,7 +47,7 @@ async function showLogs(
   for await (const event of output) printJsonLine(toJson(event));
 }
 
-/** What it had written when it was asked for. */
+/** The output so far. */
 async function* writtenSoFar(found: DetachedProcess, offset: Offsets): AsyncGenerator<DetachedOutput, void> {
   const { status, stdout_bytes: stdout, stderr_bytes: stderr } = found.info;
   const missing = { stdout: stdout - offset.stdoutOffset, stderr: stderr - offset.stderrOffset };

@@ -85,7 +85,7 @@ async function list(options: ListOptions, command: Command): Promise<void> {
     }
   }
   const { filter: filters = [], format } = options;
-  // Whoever asks for a status means all that have it.
+  // A filter for a status implies --all.
   const hasAll = options.all === true || filters.some(({ key }) => key === 'status');
   const passing = found.filter(({ info }) => passesFilters(info, filters));
   const shown = passing.filter(({ status }) => hasAll || !AT_REST.has(status));
@@ -110,7 +110,7 @@ async function listSlugs(client: Client): Promise<readonly string[]> {
   return (await Organization.list({ client })).map(({ slug }) => slug);
 }
 
-/** `owners`: the organization of each, when more than one was asked. */
+/** `owners`: the organization of each sandbox, when more than one organization was queried. */
 function table(
   sandboxes: readonly Sandbox[],
   owners: ReadonlyMap<Sandbox, string>,

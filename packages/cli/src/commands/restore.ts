@@ -39,7 +39,7 @@ async function restore(path: string, _options: unknown, command: Command): Promi
       'a restore makes files of root and of the server\n  try: the same command with sudo',
     );
   const archive = await openArchive(path);
-  // Others may pass through to the sockets and folders that are theirs.
+  // Other users may pass through to their sockets and folders.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   const lock = await requireIdle(dataFolder);
   try {
@@ -70,7 +70,7 @@ async function openArchive(path: string): Promise<Readable> {
   throw new UsageError(`${path} is no file\n  try: a file that svc backup wrote, or - for standard input`);
 }
 
-/** No server runs there, and none starts until it is released. @throws UsageError */
+/** Takes the lock of the data folder, so that no server runs or starts there. @throws UsageError */
 async function requireIdle(dataFolder: string): Promise<{ release(): Promise<void> }> {
   const { lockDataFolder } = await import('@svc/server/admin');
   const { findEngine } = await import('@svc/engine/client');

@@ -19,7 +19,7 @@ interface RunOptions extends SandboxOptions {
 
 const BASH = '/bin/bash';
 
-/** A sandbox without a name whose owner died is removed after this long without a process of ours. */
+/** An unnamed sandbox whose `svc run` died is removed after this long without activity. */
 const ABANDONED_SECONDS = 60;
 
 export function createCommand(): Command {
@@ -102,7 +102,7 @@ async function run(
 }
 
 /**
- * What the image is for; else, on a terminal, the shell that people expect. Whoever names a shell wants that one.
+ * The command to run: that of the image; else, on a terminal, a shell. A shell that was named is used.
  * @throws UsageError when there is nothing to run
  */
 async function ownWords(
@@ -131,7 +131,7 @@ async function create(
   const { createSandbox } = await import('../sandbox/create-sandbox.ts');
   const { diskSource } = await import('../sandbox/disk-source.ts');
   const goesAway = isEphemeral(options);
-  // In the background the command itself decides how long the sandbox lives.
+  // In the background the sandbox lives as long as its command.
   const isWatched = goesAway && options.detach !== true;
   const { image: reference, ...made } = toCreateOptions(image, words, options, options.readVariable);
   const asked = {
@@ -148,7 +148,7 @@ function isEphemeral({ name, rm, detach }: RunOptions): boolean {
   return rm ?? (name === undefined && detach !== true);
 }
 
-/** The server removes it as well, when it has seen nobody for a while. */
+/** A failure is ignored, because the server also removes the sandbox after its idle timeout. */
 async function removeAgain(sandbox: Sandbox): Promise<void> {
   const { SvcError } = await import('@svc/sdk');
   await sandbox.remove().catch((error: unknown) => {

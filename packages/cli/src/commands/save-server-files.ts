@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { databaseOption, loadLocal, readLocal } from '../local-store.ts';
 
-/** What `svc backup` starts: the store and the keys to standard output, by the server's user. */
+/** Started by `svc backup` as the server's user: writes the store and the keys to standard output. */
 export function createCommand(): Command {
   return new Command('save-server-files')
     .description('Writes the store and the keys of the server, for svc backup.')

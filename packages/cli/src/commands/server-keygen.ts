@@ -42,7 +42,7 @@ async function keygen(options: KeygenOptions, command: Command): Promise<void> {
   if (isJson || options.json === true) {
     return printJson({ token: created.key, expires: created.expiresAt, namespace: created.namespace });
   }
-  // What goes to a program, or into a variable, is the key and nothing else.
+  // Programs and variables get the key and nothing else.
   const isForPeople = process.stdout.isTTY && options.quiet !== true;
   print(isForPeople ? `Token: ${created.key}` : created.key);
   if (options.quiet === true) return;

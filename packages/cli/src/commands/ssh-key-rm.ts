@@ -28,7 +28,7 @@ async function remove(words: readonly string[], _options: unknown, command: Comm
   if (globals.isJson) printJson({ removed: found.map(({ id }) => id) });
 }
 
-/** @throws UsageError unless exactly one is meant */
+/** @throws UsageError unless exactly one key matches */
 function findKey(keys: readonly SshKey[], word: string): SshKey {
   const found = keys.filter(({ id, name, fingerprint }) => [id, name, fingerprint].includes(word));
   const [key] = found;

@@ -16,7 +16,7 @@ export function createCommand(): Command {
       const { StartWatch } = await import('../sandbox/watch-start.ts');
       const client = await connectServer(globals);
       await eachSandbox(client, names, globals.isJson, async (sandbox) => {
-        // As with docker, one that runs is fine.
+        // A sandbox that runs already is no error, as with docker.
         if (sandbox.status === 'running') return sandbox.info;
         using _watch = new StartWatch(client, sandbox.name, sandbox.info.spec?.image ?? 'its disk');
         await sandbox.start();

@@ -10,7 +10,7 @@ import { formatTable } from '../terminal/table.ts';
 type Metrics = RestCallOutput<'sandboxes.metrics'>;
 
 const REFRESH_MS = 2000;
-/** The server measures every few seconds; what is older is no longer what a sandbox uses. */
+/** The server measures every few seconds; older samples are stale. */
 const RANGE_SECONDS = 30;
 const STEP_SECONDS = 5;
 const HOME_AND_CLEAR = '\u001B[H\u001B[J';

@@ -32,7 +32,7 @@ async function showUsage(options: { readonly bySandbox?: boolean }, command: Com
   }
   const summary = await Usage.summary({ client });
   if (globals.isJson) return printJson(summary);
-  // Where nothing has a price there is nothing to add up.
+  // Without prices there is no total.
   const isPriced = summary.line_items.some(({ amount_cents: cents }) => cents > 0);
   const rows = summary.line_items.map(({ name, quantity, unit, amount_cents: cents }) => [
     name,

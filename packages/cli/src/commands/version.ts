@@ -18,7 +18,7 @@ async function showVersion(_options: unknown, command: Command): Promise<void> {
   const { connectServer } = await import('../server/connect.ts');
   const { url } = await resolveServer(globals);
   const answer = await Capabilities.get({ client: await connectServer(globals) }).catch((error: unknown) => {
-    // What was asked for is known without it.
+    // The version of this program is known without the server.
     if (SvcError.is(error)) return error;
     throw error;
   });

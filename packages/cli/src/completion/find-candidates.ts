@@ -11,10 +11,10 @@ import {
   webhookIds,
 } from './known-names.ts';
 
-/** Makes the program with the command that the words name, for its names and options. */
+/** Builds the program with the command of the command line loaded, for its names and options. */
 export type CreateProgram = (words: readonly string[]) => Promise<Command>;
 
-/** What the last word may become, in the order it is shown. Empty: nothing that we know, so files. */
+/** The candidates for the last word, in the order in which they are shown. Empty: the shell completes files. */
 export async function findCandidates(
   words: readonly string[],
   createProgram: CreateProgram,
@@ -28,13 +28,13 @@ export async function findCandidates(
 
 interface Location {
   readonly command: Command;
-  /** Those of its arguments that are there already. */
+  /** The arguments of the command so far. */
   readonly given: readonly string[];
-  /** The option whose value comes next; undefined: none. */
+  /** The option whose value is completed; undefined: none. */
   readonly previous: string | undefined;
 }
 
-/** The command that the words before have led to. */
+/** The command that the words before name. */
 function locate(program: Command, before: readonly string[]): Location {
   let command = program;
   const given: string[] = [];

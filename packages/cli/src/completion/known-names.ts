@@ -2,7 +2,7 @@ import type { Client, ClientCallOptions } from '@svc/sdk';
 import { readContexts } from '../context/context-file.ts';
 import type { Globals } from '../globals.ts';
 
-/** Nobody waits longer for a completion. */
+/** Time limit of a completion. */
 const TIMEOUT_MS = 2000;
 
 type Call = ClientCallOptions & { readonly client: Client };
@@ -23,7 +23,7 @@ export async function volumeNames(globals: Globals): Promise<readonly string[]> 
   );
 }
 
-/** Without the part of a reference that is understood. */
+/** Drops the default parts of a reference. */
 export async function imageNames(globals: Globals): Promise<readonly string[]> {
   const { Images } = await import('@svc/sdk');
   return await ask(globals, async (call) =>
@@ -33,7 +33,7 @@ export async function imageNames(globals: Globals): Promise<readonly string[]> {
   );
 }
 
-/** Of those that can still be asked for: by name where they have one. */
+/** Processes that still exist, by name where they have one. */
 export async function processNames(globals: Globals, sandbox: string): Promise<readonly string[]> {
   const { Sandbox } = await import('@svc/sdk');
   return await ask(globals, async (call) => {
@@ -61,7 +61,7 @@ export async function eventPatterns(): Promise<readonly string[]> {
   return EVENT_PATTERNS;
 }
 
-/** A server that is away is no reason to spoil somebody's command line. */
+/** Errors of the server give no candidates, because an error message would spoil the command line. */
 async function ask(
   globals: Globals,
   list: (call: Call) => Promise<readonly string[]>,

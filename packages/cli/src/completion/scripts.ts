@@ -1,4 +1,4 @@
-/** What each shell reads to complete `svc`; the words themselves come from `svc complete-words`. */
+/** The completion script of each shell; the candidates come from `svc complete-words`. */
 export const COMPLETION_SCRIPTS = {
   bash: `# svc completion for bash
 _svc() {

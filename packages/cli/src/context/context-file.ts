@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import { UsageError } from '../usage-error.ts';
 
-/** A server and how to be let in. The key itself is never here: only where it is. */
+/** The address of a server and the place of its key. The key itself is never stored here. */
 export interface Context {
   readonly url: string;
-  /** `env:VARIABLE` or `file:/path`; absent when the server asks for none. */
+  /** `env:VARIABLE` or `file:/path`; absent when the server requires no key. */
   readonly apiKeyRef?: string;
   /** Slug to act in, for tokens of users. */
   readonly organization?: string;
@@ -31,7 +31,7 @@ export async function readContexts(folder: string): Promise<ContextFile> {
   return { active, contexts };
 }
 
-/** Replaces the file at once, so that a command beside this one sees the old one or the new one. */
+/** Replaces the file atomically, so that a concurrent command sees the old one or the new one. */
 export async function writeContexts(folder: string, file: ContextFile): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = contextPath(folder);
@@ -40,7 +40,7 @@ export async function writeContexts(folder: string, file: ContextFile): Promise<
   await rename(draft, path);
 }
 
-/** @throws UsageError that names the ones there are */
+/** @throws UsageError that lists the existing contexts */
 export function requireContext({ contexts }: ContextFile, name: string): Context {
   const context = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (context !== undefined) return context;
@@ -67,10 +67,10 @@ function contextPath(folder: string): string {
 function parse(text: string, path: string): Partial<ContextFile> {
   try {
     const value: unknown = JSON.parse(text);
-    // Our own file; what somebody else has made of it is reported where it is used.
+    // svc writes this file; a file that was edited badly is reported where it is used.
     if (typeof value === 'object' && value !== null) return value;
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new UsageError(`${path} is no JSON\n  try: mend it, or remove it and use svc context add`);
 }

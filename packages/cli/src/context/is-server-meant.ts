@@ -4,8 +4,8 @@ import type { Globals } from '../globals.ts';
 import { readContexts } from './context-file.ts';
 
 /**
- * Whether a command that the engine of this machine could carry out is meant for a server: one was chosen, or whoever asks
- * may not talk to the engine. A data folder that was named means its own engine.
+ * Whether a command that the local engine could carry out is meant for a server: a server was chosen, or the user has no access
+ * to the engine. A data folder that was named means its own engine.
  */
 export async function isServerMeant(globals: Globals): Promise<boolean> {
   const { context, apiUrl, isFolderChosen, contextFolder, dataFolder } = globals;

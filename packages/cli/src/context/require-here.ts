@@ -4,9 +4,9 @@ import { UsageError } from '../usage-error.ts';
 import { readContexts, requireContext } from './context-file.ts';
 
 /**
- * For commands that work on the data folder of this machine: refused when another server was chosen, which they would not touch. A
+ * For commands that work on the local data folder: refuses when another server was chosen, because they would not affect it. A
  * data folder that was named means this machine.
- * @throws UsageError that ends with `instead`, what to type
+ * @throws UsageError that ends with `instead`, the command to type
  */
 export async function requireHere(globals: Globals, what: string, instead?: string): Promise<void> {
   const url = await chosenUrl(globals);
@@ -24,26 +24,26 @@ export async function requireHere(globals: Globals, what: string, instead?: stri
     );
 }
 
-/** The options that every command knows, of one that works on this machine alone; as `requireHere`. */
+/** Reads the global options of a command that works on this machine only; checks like `requireHere`. */
 export async function readGlobalsHere(command: Command, what: string): Promise<Globals> {
   const globals = readGlobals(command);
   await requireHere(globals, what);
   return globals;
 }
 
-/** Where the server with this data folder listens; undefined when it does not run, or may not be asked. */
+/** The address of the server with this data folder; undefined when it does not run, or its status cannot be read. */
 async function addressOf(dataFolder: string): Promise<string | undefined> {
   const { readStatus } = await import('@svc/server/admin');
   return (await readStatus(dataFolder).catch(() => undefined))?.url;
 }
 
-/** A proxy with TLS in front of the server has another port, and is the same server. */
+/** Ignores ports, because a TLS proxy in front of the same server has another port. */
 function isOtherPort(url: string, own: string): boolean {
   const [chosen, ours] = [new URL(url), new URL(own)];
   return chosen.protocol === 'http:' && ours.protocol === 'http:' && chosen.port !== ours.port;
 }
 
-/** Of a server that was chosen; undefined: none was, or this machine. */
+/** The address of the chosen server; undefined: none was chosen, or it is on this machine. */
 export async function chosenUrl(globals: Globals): Promise<string | undefined> {
   const { context, apiUrl, isFolderChosen, contextFolder } = globals;
   if (context === undefined && isFolderChosen) return undefined;

@@ -6,7 +6,7 @@ export interface ServerPlace {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly organization: string | undefined;
-  /** Who says so, for people. */
+  /** The origin of the choice, for messages. */
   readonly source: string;
 }
 
@@ -25,24 +25,24 @@ async function findPlace(globals: Globals): Promise<ServerPlace> {
   const { context, apiUrl, apiKey, organization, contextFolder } = globals;
   if (context !== undefined) return await placeOf(globals, context);
   if (apiUrl !== undefined) return { url: apiUrl, apiKey, organization, source: 'SVC_API_URL' };
-  // A data folder that was named for this call means its own server.
+  // A data folder that was named for this call implies its own server.
   const active = globals.isFolderChosen ? null : (await readContexts(contextFolder)).active;
   if (active !== null) return await placeOf(globals, active);
   return { url: await localUrl(globals), apiKey, organization, source: 'this machine' };
 }
 
-/** SAFETY: a key of the environment is not for the server of a context: it would be handed to somebody else. */
+/** SAFETY: a key of the environment is not sent to the server of a context, which may be a different server. */
 async function placeOf(globals: Globals, name: string): Promise<ServerPlace> {
   const { url, apiKeyRef, organization } = requireContext(await readContexts(globals.contextFolder), name);
   const apiKey = apiKeyRef === undefined ? undefined : await readKey(apiKeyRef, globals);
   return { url, apiKey, organization, source: `context ${name}` };
 }
 
-/** A server on a data folder of its own may listen on any port, and tells those who may ask. */
+/** A server on its own data folder may listen on any port; its admin socket tells which. */
 async function localUrl({ isFolderChosen, dataFolder }: Globals): Promise<string> {
   if (!isFolderChosen) return LOCAL_URL;
   const { readStatus } = await import('@svc/server/admin');
-  // Who may not ask it may still talk to it, where servers usually are.
+  // Without access to the admin socket the default address is tried.
   const status = await readStatus(dataFolder).catch(() => null);
   if (status === null) return LOCAL_URL;
   if (status !== undefined) return status.url;

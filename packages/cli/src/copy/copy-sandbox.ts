@@ -66,7 +66,7 @@ export async function downloadToStdout(sandbox: Sandbox, from: string): Promise<
   await named(sandbox, writeStdout(sandbox.files.readStream(from)));
 }
 
-/** Says of whose file it is that the sandbox complains, as the file was typed. */
+/** Adds to an error of the sandbox the path as the user typed it. */
 async function named<T>({ name }: Sandbox, work: Promise<T>): Promise<T> {
   return await work.catch((error: unknown) => {
     if (!SvcError.is(error) || error.details?.['path'] === undefined) throw error;

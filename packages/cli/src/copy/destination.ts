@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, join, posix, resolve } from 'node:path';
 import { UsageError } from '../usage-error.ts';
 
-/** What a copy becomes on this machine: inside a folder that is there, else the path itself. */
+/** The local destination of a copy: inside an existing folder, else the path itself. */
 export async function localDestination(to: string, from: string): Promise<string> {
   if (copiesContent(from)) return to;
   const isFolder = await stat(to).then(
@@ -13,13 +13,13 @@ export async function localDestination(to: string, from: string): Promise<string
   return isFolder || to.endsWith('/') ? join(to, nameOf(posix.basename(from))) : to;
 }
 
-/** The same on the other side. */
+/** The remote destination of a copy. */
 export function remoteDestination(to: string, from: string, isFolder: boolean): string {
   if (copiesContent(from)) return to;
   return isFolder || to.endsWith('/') ? posix.join(to, nameOf(basename(resolve(from)))) : to;
 }
 
-/** `folder/.` is what is in the folder. */
+/** `folder/.` means the content of the folder. */
 function copiesContent(from: string): boolean {
   return from === '.' || from.endsWith('/.');
 }

@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { UsageError } from '../usage-error.ts';
 
-/** Neither a file nor a folder: nobody knows when reading it ends. */
+/** Neither a file nor a folder, such as a pipe: reading it may never end. */
 export function isSpecial(stats: Stats): boolean {
   return !stats.isFile() && !stats.isDirectory();
 }

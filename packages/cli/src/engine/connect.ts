@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { EngineClient } from '@svc/engine/client';
 import { UsageError } from '../usage-error.ts';
 
-/** A client of the engine that keeps its data there. Connects at the first call. @throws UsageError when that is not ours to do */
+/** A client of the engine with this data folder. Connects at the first call. @throws UsageError without access to its socket */
 export async function connectEngine(dataFolder: string): Promise<EngineClient> {
   const path = socketPath(dataFolder);
   if (existsSync(path) && !isOurs(path))
@@ -21,7 +21,7 @@ function isOurs(path: string): boolean {
   }
 }
 
-/** Root has a socket of its own, with more behind it. */
+/** Root has its own socket with more operations. */
 function socketPath(dataFolder: string): string {
   // SAFETY: the data folder is the operator's own choice.
   return join(dataFolder, 'engine-root.sock');

@@ -8,7 +8,7 @@ const LEVELS: Readonly<Record<number, string>> = {
 };
 const SILENT = new Set(['level', 'time', 'msg', 'pid', 'hostname']);
 
-/** A line of the engine's JSON log as a person reads it; any other line stays as it is. */
+/** Formats a line of the engine's JSON log for people; any other line stays as it is. */
 export function formatLogLine(line: string): string {
   const entry = parse(line);
   if (entry === undefined) return line;
@@ -22,7 +22,7 @@ export function formatLogLine(line: string): string {
   return [time, level.padEnd(5), message, ...fields].join(' ').trimEnd();
 }
 
-/** Of an error, what it says; the stack is in the file for those who look for it. */
+/** The message of an error; its stack stays in the log file. */
 function formatValue(value: unknown): string {
   if (typeof value === 'string') return value;
   const isError = typeof value === 'object' && value !== null && 'stack' in value && 'message' in value;

@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 const BLOCK_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** The last lines of a file that may be large, of what comes after its first `from` bytes; empty when it is missing. */
+/** The last lines of a file that may be large, without its first `from` bytes; empty when it is missing. */
 export async function lastLines(path: string, count: number, from = 0): Promise<readonly string[]> {
   await using file = await open(path, 'r').catch(() => null);
   if (file === null) return [];
@@ -19,7 +19,7 @@ export async function lastLines(path: string, count: number, from = 0): Promise<
     .filter((line) => line !== '');
 }
 
-/** Hands on the last lines of a file and then every whole line that is appended to it, until the signal fires. */
+/** Yields the last lines of a file and then every complete line that is appended, until the signal aborts. */
 export async function followLines(
   path: string,
   count: number,
@@ -27,7 +27,7 @@ export async function followLines(
   signal?: AbortSignal,
 ): Promise<void> {
   await using file = await open(path, 'r');
-  // Watched before it is read for the first time: what is written in between would be noticed only with the next line.
+  // The watch starts before the first read, so that a line written in between is not missed until the next one.
   using watcher = closing(watch(path));
   const changes = on(watcher.events, 'change', signal === undefined ? {} : { signal });
   const { size } = await file.stat();
@@ -40,7 +40,7 @@ export async function followLines(
   }
 }
 
-/** Reads on where it stopped; the end of the file may be in the middle of a line, or of a character. */
+/** Continues reading; the end of the file may be in the middle of a line, or of a character. */
 class LinesFrom {
   readonly #file: FileHandle;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
@@ -66,7 +66,7 @@ class LinesFrom {
   }
 }
 
-/** Where the last `count` lines of a file begin; looks from its end, as far back as it must. */
+/** The offset at which the last `count` lines of a file begin; searches backwards from its end. */
 async function startOfLast(
   file: FileHandle,
   count: number,
@@ -77,7 +77,7 @@ async function startOfLast(
     const begin = Math.max(from, end - BLOCK_BYTES);
     const { buffer } = await file.read({ buffer: Buffer.alloc(end - begin), position: begin });
     for (let index = buffer.length - 1; index >= 0; index -= 1) {
-      // The file's last byte ends its last line and begins none.
+      // A line end in the last byte begins no further line.
       if (buffer[index] !== NEWLINE || begin + index === size - 1) continue;
       found += 1;
       if (found === count) return begin + index + 1;

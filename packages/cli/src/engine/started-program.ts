@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { Command, Option } from 'commander';
 
-// What `svc engine start` and `svc server start` have in common: a program of ours with options of its own.
+// Shared by `svc engine start` and `svc server start`: they start a program that has its own options.
 
 export type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
@@ -22,7 +22,7 @@ export function handOn(options: StartOptions, handedOn: readonly Option[]): read
   });
 }
 
-/** In the foreground: our signals are its signals. The exit code, as a shell counts. */
+/** Runs it in the foreground with our signals. Returns its exit code as a shell counts. */
 export async function followToEnd(child: ChildProcess): Promise<number> {
   const stop = () => child.kill('SIGTERM');
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);

@@ -2,12 +2,12 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { InitializeResultSchema, type JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 
 const END_TIMEOUT_MS = 2000;
-/** For a session that we open ourselves; the ids of clients are theirs. */
+/** The request id for a session that this program opens itself, apart from the ids of clients. */
 const OWN_ID = 'svc-mcp-session';
 
 export interface ServerConnectionEvents {
   readonly onMessage: (message: JSONRPCMessage) => void;
-  /** Answers that were under way will not come any more. */
+  /** The connection was lost, and pending answers with it. */
   readonly onLost: (error: Error) => void;
 }
 
@@ -39,7 +39,7 @@ export class ServerConnection {
     await this.#transport.send(message);
   }
 
-  /** Opens a session with what the client said to open its own; the client has had its answer already. */
+  /** Opens a session with the client's own initialize message; the client has had its answer already. */
   async initialize(request: JSONRPCMessage): Promise<void> {
     this.#initialized = Promise.withResolvers<void>();
     await this.send({ ...request, id: OWN_ID });
@@ -51,7 +51,7 @@ export class ServerConnection {
   async end(): Promise<void> {
     const timer = AbortSignal.timeout(END_TIMEOUT_MS);
     const gaveUp = new Promise((resolve) => timer.addEventListener('abort', resolve, { once: true }));
-    // A server that is gone has forgotten the session anyway.
+    // A server that is gone has dropped the session anyway.
     await Promise.race([this.#transport.terminateSession().catch(() => undefined), gaveUp]);
     await this.close();
   }

@@ -15,16 +15,16 @@ const UNAUTHORIZED = 401;
 const NOT_FOUND = 404;
 
 const INTERNAL_ERROR = -32_603;
-/** For answers that are under way when standard input ends. */
+/** Time limit for pending answers when standard input ends. */
 const ANSWER_TIMEOUT_MS = 60_000;
 const POLL_MS = 20;
 
 /**
- * Carries MCP messages between standard input and output and a server. Nothing but messages is written to standard output.
+ * Forwards MCP messages between standard input and output and a server. Only messages are written to standard output.
  * - A request that cannot be delivered is answered with the reason.
  * - When the server has forgotten the session, as after its restart, a new one is opened without the client noticing.
  * - Messages that come before the session is open wait for it.
- * - When standard input ends, the session ends as soon as what was asked is answered.
+ * - When standard input ends, the session ends as soon as all requests are answered.
  */
 export class StdioForwarder {
   readonly #serverUrl: string;
@@ -57,7 +57,7 @@ export class StdioForwarder {
     this.#closed.resolve();
   }
 
-  /** Nobody sends any more, but somebody may still read. */
+  /** Standard input has ended: waits for the pending answers, then closes. */
   async #finish(): Promise<void> {
     const deadline = performance.now() + ANSWER_TIMEOUT_MS;
     while (this.#pending.size > 0 && performance.now() < deadline) await delay(POLL_MS);
@@ -73,7 +73,7 @@ export class StdioForwarder {
         this.#initialize = message;
         this.#opened = this.#send(message);
       } else {
-        // Why it could not be opened is told to whoever asked for it.
+        // The initialize request is answered with the reason of a failure.
         await this.#opened.catch(() => undefined);
         await this.#send(message);
         return;
@@ -95,7 +95,7 @@ export class StdioForwarder {
     }
   }
 
-  /** Several messages may find out at once; the first one opens the new session. */
+  /** Several messages may notice the lost session at once; the first one opens the new session. */
   async #reopen(lost: ServerConnection): Promise<void> {
     if (this.#connection === lost) {
       const initialize = this.#initialize;
@@ -136,7 +136,7 @@ function isSessionLost(error: unknown): boolean {
   return error instanceof StreamableHTTPError && error.code === NOT_FOUND;
 }
 
-/** What the user of an AI tool reads when a message could not be delivered. */
+/** The message for the user of an AI tool when a request could not be delivered. */
 function explainFailure(error: unknown, serverUrl: string): string {
   if (
     error instanceof UnauthorizedError ||

@@ -1,9 +1,9 @@
 import type { CallOptions, Sandbox } from '@svc/sdk';
 
-/** Of a sandbox that does not run, and will not by itself. */
+/** States of a sandbox that does not run and will not start by itself. */
 export const AT_REST: ReadonlySet<Sandbox['status']> = new Set(['created', 'stopped', 'failed']);
 
-/** One that ends by itself before the stop arrives is fine: the server would refuse to stop what does not run. */
+/** Stops a sandbox; one that ends by itself before the stop arrives is no error, although the server refuses the stop. */
 export async function stopUnlessAtRest(
   sandbox: Pick<Sandbox, 'status' | 'stop'> & { refresh(): Promise<unknown> },
   options: CallOptions = {},

@@ -25,7 +25,7 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
   const outcome = await Promise.race([finished, ...(terminal === null ? [] : [terminal.left])]);
   process.stdin.destroy();
   if (outcome !== 'left') return await exitCodeOf(child);
-  // Ends our reading alone; it was asked for, so it is no failure.
+  // The abort ends only our reading; it was requested, so it is no failure.
   finished.catch(() => undefined);
   leaving.abort();
   terminal?.[Symbol.dispose]();
@@ -33,7 +33,7 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
   return 0;
 }
 
-/** Writes what a process wrote where it would have written it. */
+/** Writes the output of a process to the stream of the same name. */
 export async function show(output: AsyncIterable<DetachedOutput>): Promise<void> {
   for await (const event of output) {
     if (event.kind === 'dropped') {
@@ -61,9 +61,9 @@ function forwardInput(child: DetachedProcess, filter: ((chunk: Buffer) => Buffer
       const typed = filter === undefined ? chunk : filter(chunk);
       if (typed.length > 0) await child.write(typed);
     }
-    // Whoever pipes nothing, as scripts do with /dev/null, wants to see and not to end; a terminal is there to be come back to.
+    // An empty stdin, such as /dev/null in scripts, does not end the process; nor does a terminal, which may attach again.
     if (hasInput && !child.info.tty) await child.closeStdin();
   };
-  // A process may have no input, or none any more; what it writes is shown all the same.
+  // A process may have no input, or a closed one; its output is shown all the same.
   pump().catch(() => undefined);
 }

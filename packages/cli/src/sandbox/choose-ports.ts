@@ -4,14 +4,14 @@ import type { PublishedPort } from '../arguments/port.ts';
 import { tell } from '../terminal/print.ts';
 import { portsOf } from './spec-view.ts';
 
-/** Below those that kernels hand out by themselves to connections, and above the well-known ones. */
+/** Below the ephemeral ports of the kernel and above the well-known ones. */
 const FIRST_PORT = 20_000;
 const LAST_PORT = 29_999;
 const MOST_TRIES = 20;
 
 /**
- * Makes a sandbox that publishes ports, and tells which ones were chosen for those that name none of the host. The server may be on
- * another machine, so which are free is found out by asking for them.
+ * Creates a sandbox that publishes ports, and returns the chosen host ports where none was given. The server may be on another
+ * machine, so free ports are found by trying.
  */
 export async function withChosenPorts<Made extends CreateOptions>(
   options: Made,

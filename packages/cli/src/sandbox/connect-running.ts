@@ -1,6 +1,6 @@
 import { Sandbox, SvcError, type Client } from '@svc/sdk';
 
-/** A sandbox that something can be done in. @throws SvcError that calls it by the name that was typed */
+/** Connects to a running sandbox. @throws SvcError that names it as the user typed it */
 export async function connectRunning(name: string, client: Client): Promise<Sandbox> {
   const sandbox = await Sandbox.connect(name, { client });
   const { status } = sandbox;

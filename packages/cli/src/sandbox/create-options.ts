@@ -8,7 +8,7 @@ import { parseCpus, parseSeconds } from '../arguments/number.ts';
 import { collectPort, type PublishedPort } from '../arguments/port.ts';
 import { addNetworkOptions, toNetworkChange, type NetworkOptions } from './network-options.ts';
 
-/** What a sandbox is made of, as the command line says it. */
+/** The options of the command line for a new sandbox. */
 export interface SandboxOptions extends NetworkOptions {
   readonly name?: string;
   readonly memory?: number;
@@ -73,7 +73,7 @@ export function addSandboxOptions(command: Command): Command {
     .option('--no-network', 'loopback only');
 }
 
-/** The same in the words of the SDK. `words`: the command that runs from its start. */
+/** The same as options of the SDK. `words`: the main command. */
 export function toCreateOptions(
   image: string,
   words: readonly string[],
@@ -102,6 +102,6 @@ export function toCreateOptions(
 type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
 
 function defined<T extends object>(fields: T): Defined<T> {
-  // Only what has a value is left.
+  // Only options with a value are left.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -2,13 +2,13 @@ import { Sandbox, SvcError, type Client, type CreateSandboxOptions } from '@svc/
 import { Interrupted } from '../terminal/interrupted.ts';
 import { StartWatch } from './watch-start.ts';
 
-/** How long an answer is waited for; most sandboxes run by then. An interrupt may have to wait for one such answer. */
+/** Time limit for one answer; most sandboxes run by then. An interrupt may have to wait for one such answer. */
 const HOLD_MS = 3000;
 
 type Asked = CreateSandboxOptions & { readonly client: Client; readonly name: string };
 
 /**
- * Makes and starts a sandbox while a line tells how it goes, however long its image takes. An interrupt takes it back.
+ * Creates and starts a sandbox with a progress line and without a time limit for its image. An interrupt removes the sandbox.
  * @throws InterruptedError, SvcError
  */
 export async function createSandbox(
@@ -33,8 +33,8 @@ export async function createSandbox(
 }
 
 /**
- * A sandbox that runs or starts. A server that did not answer in time may be at it still, and the sandbox be there a moment
- * later: under the same key it is asked for again, and made once.
+ * Creates a sandbox that runs or starts. A server that did not answer in time may still be creating it, so the call is repeated
+ * under the same idempotency key, and the sandbox is created once.
  */
 async function untilAnswered(asked: Asked, signal?: AbortSignal): Promise<Sandbox> {
   const call = signal === undefined ? {} : { signal };
@@ -63,8 +63,8 @@ async function untilRunning(sandbox: Sandbox, watch: StartWatch, signal: AbortSi
 }
 
 /**
- * Which sandbox an interrupted call made, if any: the same call says so. One of that name may be somebody else's, and one that is
- * not there yet may come.
+ * Finds the sandbox that an interrupted call created, if any, by repeating the call. A lookup by name could find a foreign sandbox,
+ * or miss one that is still being created.
  */
 async function idOf(asked: Asked): Promise<string | undefined> {
   try {
@@ -74,14 +74,14 @@ async function idOf(asked: Asked): Promise<string | undefined> {
   }
 }
 
-/** Undefined when nothing was made, or nobody knows. */
+/** Undefined when none was created, or when that is unknown. */
 function idIn(error: unknown): string | undefined {
   const isOfMade = SvcError.is(error, 'start_failed') || SvcError.is(error, 'timeout');
   const id = isOfMade ? error.details?.['sandbox_id'] : undefined;
   return typeof id === 'string' ? id : undefined;
 }
 
-/** The sandbox was removed, so the advice that is printed with the error must not send anybody to its logs. */
+/** Marks the sandbox as removed, so that the printed advice does not point to its logs. */
 function withoutTrace(error: unknown): unknown {
   if (!SvcError.is(error)) return error;
   return new SvcError(error.code, error.message, {
@@ -90,7 +90,7 @@ function withoutTrace(error: unknown): unknown {
   });
 }
 
-/** What failed is what the caller is told; that something is left as well is worth no second error. */
+/** Errors of the cleanup are dropped, because the caller gets the first error. */
 async function removeQuietly(client: Client, sandboxId: string): Promise<void> {
   await client.call('sandboxes.remove', { params: { sandbox_id: sandboxId } }).catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 import type { Client, CreateOptions } from '@svc/sdk';
 import { UsageError } from '../usage-error.ts';
 
-/** What the disk of a new sandbox begins with: an image, or a snapshot by its name. */
+/** The source of a new sandbox's disk: an image, or a snapshot by its name. */
 export async function diskSource(
   client: Client,
   image: string,

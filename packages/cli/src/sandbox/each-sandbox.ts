@@ -2,7 +2,7 @@ import { Sandbox, type Client } from '@svc/sdk';
 import { print, printJson } from '../terminal/print.ts';
 import { reportFailure } from '../terminal/report-error.ts';
 
-/** Does the same to each sandbox that is named. One that fails does not keep the others from their turn. */
+/** Runs an action for each named sandbox; a failure does not stop the others. */
 export async function eachSandbox(
   client: Client,
   names: readonly string[],

@@ -7,7 +7,7 @@ import { portsOf, resourcesOf } from './spec-view.ts';
 
 type Info = Sandbox['info'];
 
-/** The fields of `ps --format`, by the names that docker gives them where it has them. */
+/** The fields of `ps --format`, with docker's names where docker has them. */
 const FIELDS: Readonly<Record<string, (info: Info) => string>> = {
   ID: ({ id }) => id,
   Name: ({ name }) => name,

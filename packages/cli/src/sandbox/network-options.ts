@@ -6,7 +6,7 @@ import { wholeNumber } from '../arguments/number.ts';
 import { collectSecret } from '../arguments/secret.ts';
 import { UsageError } from '../usage-error.ts';
 
-/** What a sandbox may reach, as the command line says it. */
+/** The network options of the command line. */
 export interface NetworkOptions {
   readonly net?: NonNullable<NetworkChange['policy']>;
   readonly netRule?: readonly NetRule[];
@@ -64,7 +64,7 @@ export function addNetworkOptions(command: Command): Command {
     );
 }
 
-/** The same in the words of the API; only what was given. Rules without a profile stand before `base`, which is public unless given. */
+/** The same as fields of the API; only the given ones. Rules without a profile come before `base`, which is public unless given. */
 export function toNetworkChange(options: NetworkOptions, base?: NetworkOptions['net']): NetworkChange {
   const { net, netRule, netStrict, maxConnections, maxUdpConnections, secret, onSecretViolation } = options;
   if (secret === undefined && onSecretViolation !== undefined)

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CodeRunResult } from '@svc/sdk';
 
-/** What is worth a file, the best first. */
+/** MIME types that are saved as files, best first. */
 const EXTENSIONS = {
   'image/png': 'png',
   'image/jpeg': 'jpg',
@@ -22,12 +22,12 @@ export class ResultFiles {
   readonly #folder: string | undefined;
   #count = 0;
 
-  /** Without a folder nothing is written. */
+  /** Writes no files without a folder. */
   constructor(folder: string | undefined) {
     this.#folder = folder;
   }
 
-  /** A line about a result that is more than text; undefined when there is nothing to say. */
+  /** A line about a result that is more than text; undefined for plain text. */
   async take(result: CodeRunResult): Promise<string | undefined> {
     const missing = result.leftOut.map(({ type, message }) => `[${type} was left out: ${message}]`);
     // The keys of the table.

@@ -14,17 +14,17 @@ export interface RunRequest {
   readonly cwd: string | null;
   readonly user: string | null;
   readonly tty: boolean;
-  /** Hand our stdin to the process, also when it is a terminal. */
+  /** Connects our stdin to the process, also when it is a terminal. */
   readonly interactive: boolean;
   readonly timeoutSeconds: number | undefined;
 }
 
-/** As the reference client answers when its user has left a terminal. */
+/** The exit code of the reference client after a detach. */
 const DETACHED = 255;
 const TIMED_OUT = 124;
 
 /**
- * Runs a process in a running sandbox as if it were ours: its streams are our streams, our signals its signals.
+ * Runs a process in a running sandbox like a local one: with our streams, and with our signals forwarded.
  * Returns the code to exit with: its own, 128 + n when signal n ended it, 124 when its time was up, 255 after the detach key.
  */
 export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise<number> {
@@ -37,7 +37,7 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
   const input = forwardInput(child, {
     interactive,
     filter: terminal?.filter,
-    // Nobody can type the end there.
+    // Without a terminal the end of input cannot be typed.
     ending: request.tty && !hasTerminal ? typedEnd : () => null,
   });
   const finished = Promise.all([
@@ -48,7 +48,7 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
   using reader = new LostReader();
   const outcome = await Promise.race([
     finished.catch((error: unknown) => {
-      // Below what the process has left on the line.
+      // Starts a new line after the output of the process.
       if (terminal !== null) process.stderr.write('\n');
       throw error;
     }),
@@ -57,13 +57,13 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
     ...(terminal === null ? [] : [terminal.left]),
   ]);
   input.stop();
-  // What did not end by a signal that asked for it, or has nobody left to write to, ends with the connection.
+  // A process that ignored the signal, or whose output has no reader any more, is ended with the connection.
   if (typeof outcome === 'number') {
     finished.catch(() => undefined);
     return outcome;
   }
   if (outcome === 'left') {
-    // The connection goes away with this program, and the process with it; nobody waits for the rest.
+    // The connection, and with it the process, ends with this program; the remaining output is dropped.
     finished.catch(() => undefined);
     terminal?.[Symbol.dispose]();
     tell(`\nleft ${sandbox.name}; what ran in this terminal has ended (svc exec -dit makes one that stays)`);
@@ -84,7 +84,7 @@ function timedOut(seconds: number | undefined): number {
   return TIMED_OUT;
 }
 
-/** The connection waits while our own reader is slow, and with it the process. */
+/** Back-pressure: the connection, and with it the process, waits for a slow reader of our output. */
 async function forwardOutput(from: OutputStream, to: NodeJS.WriteStream): Promise<void> {
   for await (const chunk of from) if (!to.write(Buffer.from(chunk))) await once(to, 'drain');
 }
@@ -92,7 +92,7 @@ async function forwardOutput(from: OutputStream, to: NodeJS.WriteStream): Promis
 interface InputOptions {
   readonly interactive: boolean;
   readonly filter: ((chunk: Buffer) => Buffer) | undefined;
-  /** What is written when the input has ended with the byte `last`; null: nothing. */
+  /** The bytes to write at the end of an input whose last byte is `last`; null: none. */
   readonly ending: (last: number) => Uint8Array | null;
 }
 
@@ -101,14 +101,14 @@ const CTRL_D = 4;
 const END_AGAIN_MS = 1000;
 const ENDS_TYPED = 60;
 
-/** The end of input is a character to a terminal. In the midst of a line the first one only hands over the line. */
+/** A terminal gets the end of input as a character (Ctrl-D). In the middle of a line the first one only submits the line. */
 function typedEnd(last: number): Uint8Array {
   return Uint8Array.from(last === NEWLINE ? [CTRL_D] : [CTRL_D, CTRL_D]);
 }
 
 /**
- * Types it again while the process runs on: one that takes the terminal for itself only now, as shells do, reads what was typed before
- * as another character.
+ * Repeats the character while the process runs: a shell that sets the terminal to raw mode only later reads earlier input as an
+ * ordinary character.
  */
 async function typeEnd(child: Command, end: Uint8Array, signal: AbortSignal): Promise<void> {
   await child.write(end);
@@ -118,7 +118,7 @@ async function typeEnd(child: Command, end: Uint8Array, signal: AbortSignal): Pr
   }
 }
 
-/** A terminal is left alone unless asked for: the process sees an empty stdin instead. */
+/** A terminal is not read unless requested: the process gets an empty stdin instead. */
 function forwardInput(child: Command, { interactive, filter, ending }: InputOptions): { stop(): void } {
   const stopped = new AbortController();
   const pump = async (): Promise<void> => {
@@ -148,12 +148,12 @@ function forwardInput(child: Command, { interactive, filter, ending }: InputOpti
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
-/** Whoever sends these wants us to end, which a process may not care about: a shell with a terminal ignores SIGTERM. */
+/** Signals that ask this program to end; a process may ignore them, as an interactive shell ignores SIGTERM. */
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGTERM', 'SIGHUP']);
 const GRACE_MS = 10_000;
 const MOST_ASKED = 3;
 
-/** `givenUp`: the code to exit with when the process does not end although it was told to. */
+/** `givenUp`: the code to exit with when the process does not end after a signal. */
 function forwardSignals(child: Command): Disposable & { readonly givenUp: Promise<number> } {
   const { promise: givenUp, resolve } = Promise.withResolvers<number>();
   let timer: NodeJS.Timeout | undefined;
@@ -164,7 +164,7 @@ function forwardSignals(child: Command): Disposable & { readonly givenUp: Promis
     asked += 1;
     const code = 128 + constants.signals[name];
     if (asked >= MOST_ASKED) resolve(code);
-    // A program may take its time to answer Ctrl-C; whoever types it can type it again.
+    // There is no time limit after Ctrl-C: the user can type it again.
     if (name !== 'SIGINT') timer ??= setTimeout(() => resolve(code), GRACE_MS);
   };
   for (const name of FORWARDED) process.on(name, forward);

@@ -3,7 +3,7 @@ import type { NetworkChange, Sandbox } from '@svc/sdk';
 type Info = Sandbox['info'];
 type NetworkPolicy = NonNullable<NetworkChange['policy']>;
 
-/** What a sandbox may use; null where the server does not say. */
+/** The limits of a sandbox; null where they are unknown. */
 export function resourcesOf({ spec }: Info): {
   readonly vcpus: number | null;
   readonly memoryMib: number | null;
@@ -29,13 +29,13 @@ export function portsOf({ spec }: Info): readonly PublishedPortView[] {
   return Array.isArray(ports) ? (ports as readonly PublishedPortView[]) : [];
 }
 
-/** What it may reach; null where the server does not say, as while its image is not known. */
+/** The network policy; null while it is unknown, as before the image is known. */
 export function policyOf({ spec }: Info): NetworkPolicy | null {
   const { policy = null } = (spec?.network ?? {}) as { readonly policy?: NetworkPolicy | null };
   return policy;
 }
 
-/** What the image runs by itself; empty: nothing. */
+/** The main command of the image; empty: none. */
 export function ownWordsOf({ spec }: Info): readonly string[] {
   const { entrypoint, cmd } = (spec?.runtime ?? {}) as Readonly<Record<string, unknown>>;
   return [entrypoint, cmd].flatMap((words) => (Array.isArray(words) ? words.map(String) : []));

@@ -4,17 +4,17 @@ import { fetchText } from '../terminal/fetch-text.ts';
 import { ProgressLine } from '../terminal/progress.ts';
 import { StatusLine } from '../terminal/status-line.ts';
 
-/** Most starts are over by then, and worth no question to the server. */
+/** Most starts are over by then without a further request. */
 const QUIET_MS = 400;
 
-/** Tells on stderr how the start of a sandbox goes, until it is disposed of: what it waits for, how much of its image is there. */
+/** Shows the progress of a start on stderr until it is disposed of: the current step, and how much of the image is there. */
 export class StartWatch implements Disposable {
   readonly #status: StatusLine;
   readonly #over = new AbortController();
 
   constructor(client: Client, name: string, image: string) {
     this.#status = new StatusLine(`starting ${name} from ${image}`);
-    // It is a courtesy: the start itself tells what goes wrong.
+    // Errors of the progress are dropped: the start itself reports failures.
     this.#follow(client, name).catch(() => undefined);
   }
 
@@ -38,7 +38,7 @@ export class StartWatch implements Disposable {
   }
 }
 
-/** A server with much to do may not have written it down yet. */
+/** A busy server may not have stored the sandbox yet. */
 async function connectSoon(client: Client, name: string, signal: AbortSignal): Promise<Sandbox> {
   for (;;) {
     await delay(QUIET_MS, undefined, { signal, ref: false });

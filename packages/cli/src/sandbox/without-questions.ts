@@ -1,16 +1,16 @@
 import type { DetachedOutput } from '@svc/sdk';
 
 /**
- * What programs ask a terminal: where its cursor is (CSI 6 n), what it is (CSI c, ESC Z), how it is set (CSI $ p, DCS $ q, DCS + q), how
- * large it is (CSI 14 t and others) and which colours it has (OSC 11 ; ?).
+ * Terminal queries of programs: cursor position (CSI 6 n), device type (CSI c, ESC Z), settings (CSI $ p, DCS $ q, DCS + q), size
+ * (CSI 14 t and others) and colours (OSC 11 ; ?).
  */
 const QUESTIONS =
   // oxlint-disable-next-line no-control-regex -- these are what is looked for
   /\u001b(?:\[[?>=]?[\d;]*[nc]|\[\??[\d;]*\$p|\[(?:1[1345689]|2[01])t|Z|\](?:4;\d+|1\d);\?(?:\u0007|\u001b\\)|P[$+]q[^\u001b]*\u001b\\)/g;
 
 /**
- * The same output, of which the first `replayed` bytes were written for somebody else: what was asked in them was answered then. Asked
- * again, the terminal would answer again, into a program that does not wait for it or into the shell that is back by then.
+ * Removes terminal queries from the first `replayed` bytes, which were written for an earlier client and answered then. Repeated,
+ * the terminal would answer again, into a program that does not expect it or into the user's shell.
  */
 export async function* withoutQuestions(
   output: AsyncIterable<DetachedOutput>,

@@ -9,16 +9,16 @@ export async function connectServer(globals: Globals): Promise<Client> {
   const { url, apiKey = '', organization } = await resolveServer(globals);
   return new Client({
     apiUrl: url,
-    // Empty, not absent, as the organization: the client would look into the environment itself.
+    // Empty instead of absent, like the organization: otherwise the client would read the environment itself.
     apiKey,
     organization: organization ?? '',
-    // A person at a terminal would rather know than wait.
+    // At a terminal an early error is better than a long wait.
     maxRetries: 1,
     fetch: watchedFetch(nodeFetch, `${url.replace(/\/+$/, '')}/api/v1/health`, globals.serverTimeoutMs),
   });
 }
 
-/** The sandbox of this name there, whatever its state. */
+/** The sandbox of this name in any state. */
 export async function connectSandbox(globals: Globals, name: string): Promise<Sandbox> {
   return await Sandbox.connect(name, { client: await connectServer(globals) });
 }

@@ -9,7 +9,7 @@ export type Role = (typeof ROLES)[number];
 type Member = RestCallOutput<'members.list'>['data'][number];
 type Invite = RestCallOutput<'invites.list'>[number];
 
-/** People of the organization that was chosen, as the user whose token it is may see and change them. */
+/** The members of the chosen organization, with the rights of the token's user. */
 export class Members {
   readonly client: Client;
   readonly organization: string;
@@ -19,7 +19,7 @@ export class Members {
     this.organization = organization;
   }
 
-  /** Lets `work` ask the server that was chosen. */
+  /** Runs `work` with a client of the chosen server. */
   static async use<T>(command: Command, work: (members: Members) => Promise<T>): Promise<T> {
     const { connectServer } = await import('./connect.ts');
     const { inOrganization } = await import('./remote-credentials.ts');
@@ -77,7 +77,7 @@ export class Members {
   }
 }
 
-/** As the server compares addresses. */
+/** Normalizes an address as the server does to compare it. */
 function isSame(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

@@ -7,13 +7,13 @@ import { readLocal, type LocalCommand } from '../local-store.ts';
 const TOKEN = /^svc_pat_/;
 
 export interface CredentialCommand extends LocalCommand {
-  /** The server that was chosen; undefined: the store of this machine is worked on. */
+  /** The chosen server; undefined: the local store is used. */
   readonly server: Client | undefined;
 }
 
 /**
- * Where credentials are kept: in the store of this machine, or by a server that was chosen. One on this machine that is asked
- * with a user's token is asked as that user; whoever has no token works on its store.
+ * Chooses the place of credentials: the local store, or a chosen server. With a user's token also the local server is called as
+ * that user; without a token the command works on its store.
  */
 export async function readStoreOrServer(command: Command): Promise<CredentialCommand> {
   const local = readLocal(command);

@@ -1,9 +1,9 @@
-/** By its first line `svc install` knows a unit that it wrote itself. */
+/** The first line, by which `svc install` recognizes a unit that it wrote itself. */
 export const UNIT_MARK = '# Written by svc install --systemd; svc install --remove takes it away.';
 
 /**
- * The server as a service of systemd. `program`: path of svc. `dataFolder` undefined: where svc looks by itself.
- * Sandboxes outlive the server, so nothing but the server itself is ended with it.
+ * The systemd unit of the server. `program`: path of svc. `dataFolder` undefined: the default of svc.
+ * Sandboxes outlive the server, so systemd ends only the server's own process.
  */
 export function systemdUnit(program: string, dataFolder: string | undefined): string {
   const path = dataFolder === undefined ? '' : ` --path ${quoted(dataFolder)}`;
@@ -45,7 +45,7 @@ WantedBy=multi-user.target
 `;
 }
 
-/** As systemd reads words: in quotes, and with its own signs doubled. */
+/** Quotes a word for systemd and doubles its special characters. */
 function quoted(path: string): string {
   const escaped = path
     .replaceAll('\\', '\\\\')

@@ -4,12 +4,12 @@ import { SILENT } from '../terminal/silent-server.ts';
 
 type Fetch = typeof globalThis.fetch;
 
-/** Of the time that a server may be silent: when it is asked whether it is still there. The rest is for its answer. */
+/** The part of the silence limit after which the server's health is checked. The rest is for its answer. */
 const ASKED_AFTER = 0.3;
 
 /**
- * Some calls take minutes, so that waiting alone says nothing. A server that is quiet for long is asked for its health meanwhile,
- * and is given up when it does not answer that either. Later calls then fail at once.
+ * A fetch that detects a hanging server. Some calls take minutes, so a long wait alone means nothing: during a long silence the
+ * health of the server is checked, and the call fails when that is not answered either. Later calls then fail at once.
  */
 export function watchedFetch(fetch: Fetch, healthUrl: string, timeoutMs: number): Fetch {
   let isSilent = false;
@@ -35,7 +35,7 @@ export function watchedFetch(fetch: Fetch, healthUrl: string, timeoutMs: number)
   };
 }
 
-/** True when it is; false when an answer was there first. */
+/** True when the server is silent; false when an answer came first. */
 async function untilSilent(
   fetch: Fetch,
   healthUrl: string,
@@ -52,7 +52,7 @@ async function untilSilent(
       await answer.text();
     } catch {
       if (answered.aborted) return false;
-      // One that refuses connections is away, not silent: the call itself says so.
+      // A server that refuses connections is not silent: the call itself reports that.
       if (patience.aborted) return true;
     }
   }

@@ -5,24 +5,24 @@ import type { CliConfig } from '../config.ts';
 import { pinHostKey, type Gateway } from './known-hosts.ts';
 import { findIdentity } from './own-keys.ts';
 
-/** Who does not answer by then is not there, for a person who waits for a prompt. */
+/** Time limit for the gateway, short because a person waits for a prompt. */
 const PROBE_MS = 2000;
 
 export interface GatewayWish {
-  /** True: over the gateway or not at all. Undefined: over it when that works by itself. */
+  /** True: only over the gateway. Undefined: over the gateway when it works without setup. */
   readonly isWanted: boolean | undefined;
-  /** Where it is, when that is not on the host of the API. */
+  /** The host of the gateway, when it is not that of the API. */
   readonly address: string | undefined;
 }
 
 export interface ChosenGateway extends Gateway {
-  /** Of `ssh`: which key to show, and which one to expect. */
+  /** Options of `ssh`: the user key to offer and the host key to expect. */
   readonly options: readonly string[];
 }
 
 /**
- * Which way leads into a sandbox; null: the command channel, which always does.
- * @throws UsageError when a gateway is wanted that cannot be used
+ * Chooses the SSH gateway; null: the command channel, which always works.
+ * @throws UsageError when the gateway was requested and cannot be used
  */
 export async function chooseGateway(
   client: Client,
@@ -41,7 +41,7 @@ export async function chooseGateway(
   }
   const identity = registered === null ? null : await findIdentity(registered, config.sshFolder);
   const gateway = given ?? { host: hostOf(client), port: reported?.port ?? 0 };
-  // Not asked for: only when it is sure to work.
+  // Not requested: used only when it is sure to work.
   if (!isAsked && (identity === null || !(await isListening(gateway)))) return null;
   if (isAsked && registered !== null && identity === null) {
     throw new UsageError('none of your SSH keys is registered with the server\n  try: svc ssh-key add');
@@ -54,13 +54,13 @@ async function reportedBy(client: Client, isAsked: boolean): Promise<ServerCapab
   try {
     return (await Capabilities.get({ client })).ssh ?? null;
   } catch (error) {
-    // The channel may well work.
+    // The channel may still work.
     if (isAsked || !SvcError.is(error)) throw error;
     return null;
   }
 }
 
-/** Null: an API key asks, which does not know whose keys are whose. */
+/** Null for API keys, which belong to no user and so have no SSH keys. */
 async function registeredWith(client: Client): Promise<readonly string[] | null> {
   try {
     return (await SshKeys.list({ client })).map((key) => key.public_key);

@@ -9,8 +9,8 @@ export interface Gateway {
 }
 
 /**
- * Options that make `ssh` take this host key and no other. It is written down in a file of our own, one for each gateway: the
- * API has told us the key, over a connection that we already trust with our credential, so nobody has to be asked.
+ * Options that make `ssh` accept this host key and no other. The key is stored in a known_hosts file of our own, one for each
+ * gateway. It came from the API, over a connection that is trusted with the credential, so the user need not confirm it.
  */
 export async function pinHostKey(
   contextFolder: string,
@@ -19,7 +19,7 @@ export async function pinHostKey(
 ): Promise<readonly string[]> {
   const folder = join(contextFolder, 'ssh');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  // SAFETY: whatever is in the host, the name has neither a slash nor a leading dot.
+  // SAFETY: for any host the name has neither a slash nor a leading dot.
   const path = join(folder, `known_hosts-${encodeURIComponent(gateway.host)}-${gateway.port}`);
   const draft = `${path}.${process.pid}`;
   await writeFile(draft, `${nameOf(gateway)} ${hostKey}\n`, { mode: 0o600 });
@@ -35,7 +35,7 @@ export async function pinHostKey(
   }).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
 }
 
-/** As known_hosts files write it. */
+/** The format of known_hosts files. */
 function nameOf({ host, port }: Gateway): string {
   return port === DEFAULT_PORT ? host : `[${host}]:${port}`;
 }

@@ -27,8 +27,8 @@ export async function listOwnKeys(sshFolder: string): Promise<readonly OwnKey[]>
 }
 
 /**
- * How `ssh` can show one of these keys: options for it, or null when neither the folder nor the agent has one.
- * Keys are told apart by their type and content; comments do not count.
+ * Options with which `ssh` offers one of these keys, or null when neither the folder nor the agent has one.
+ * Keys are compared by type and content, without comments.
  */
 export async function findIdentity(
   registered: readonly string[],
@@ -45,7 +45,7 @@ export async function findIdentity(
 }
 
 async function listAgentKeys(): Promise<readonly string[]> {
-  // SAFETY: no shell and no words of anybody else; it asks the agent that the user's environment names.
+  // SAFETY: no shell and no foreign arguments; it queries the agent that the user's environment names.
   const asked = promisify(execFile)('ssh-add', ['-L'], { timeout: AGENT_TIMEOUT_MS });
   return await asked.then(
     ({ stdout }) => stdout.split('\n'),

@@ -3,13 +3,13 @@ import { styleText } from 'node:util';
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Text with colours, which are ours. */
+/** Text with our colour sequences. */
 export interface Painted {
   readonly text: string;
   readonly drawn: string;
 }
 
-/** Paints text, or leaves it as it is where colours are unwanted. */
+/** Colours text, or returns it unchanged where colours are disabled. */
 export type Paint = (style: Style, text: string) => Painted;
 
 export function painter(hasColours: boolean): Paint {

@@ -3,7 +3,7 @@ import { bar } from './fetch-text.ts';
 
 const REDRAW_MS = 100;
 
-/** One line on the terminal that tells how far a copy is; nothing elsewhere. */
+/** The progress of a copy on one line of a terminal; nothing elsewhere. */
 export class CopyProgress implements Disposable {
   readonly #stream: NodeJS.WriteStream;
   readonly #begun = performance.now();
@@ -12,7 +12,7 @@ export class CopyProgress implements Disposable {
   #doneFiles = 0;
   #drawnAt = Number.NEGATIVE_INFINITY;
 
-  /** `totalBytes` null: nobody knows yet. */
+  /** `totalBytes` null: unknown so far. */
   constructor(totalBytes: number | null, stream: NodeJS.WriteStream = process.stderr) {
     this.#totalBytes = totalBytes;
     this.#stream = stream;
@@ -28,7 +28,7 @@ export class CopyProgress implements Disposable {
     this.addBytes(sizeBytes);
   };
 
-  /** Counts what passes. */
+  /** Counts the bytes that pass through. */
   async *counted(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     for await (const chunk of chunks) {
       yield chunk;

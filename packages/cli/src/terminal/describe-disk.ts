@@ -7,7 +7,7 @@ export function describeDisk(disk: {
   readonly reserveBytes: number;
   readonly promisedBytes: number;
   readonly isShort: boolean;
-  /** Absent when the server that says so was started from an earlier version. */
+  /** Absent from servers of an earlier version. */
   readonly fault?: string | null;
 }): string {
   const { freeBytes, totalBytes, reserveBytes, promisedBytes, isShort, fault = null } = disk;

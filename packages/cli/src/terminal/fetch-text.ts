@@ -3,7 +3,7 @@ import { formatBytes } from './amounts.ts';
 
 const BAR_WIDTH = 24;
 
-/** How far the fetch of an image is, on one line of a terminal. */
+/** The progress of fetching an image, on one line of a terminal. */
 export function fetchText({ message, done_bytes: done, total_bytes: total }: FetchProgress): string {
   return done === null || total === null ? message : `downloading ${bar(done, total)}`;
 }
@@ -19,7 +19,7 @@ export function bar(done: number, total: number): string {
   return `${'█'.repeat(filled)}${'░'.repeat(BAR_WIDTH - filled)} ${formatBytes(done)} of ${formatBytes(total)}`;
 }
 
-/** Nothing at all is done at once. */
+/** An empty image is complete at once. */
 function shareOf(done: number, total: number): number {
   return total === 0 ? 1 : Math.min(1, done / total);
 }

@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** A person, or the system, ended the command; exit code 128 + the number of the signal, as a shell shows it. */
+/** A signal ended the command; exit code 128 + its number, as in a shell. */
 export class InterruptedError extends Error {
   readonly exitCode: number;
 
@@ -12,7 +12,7 @@ export class InterruptedError extends Error {
   }
 }
 
-/** While it is in force, a signal aborts what is under way instead of this program, so that it can clean up. */
+/** Until it is disposed of, a signal aborts the current work instead of ending the program, so that it can clean up. */
 export class Interrupted implements Disposable {
   readonly #controller = new AbortController();
 
@@ -24,7 +24,7 @@ export class Interrupted implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Null: nobody has interrupted. */
+  /** Null: not interrupted. */
   get reason(): InterruptedError | null {
     return this.signal.aborted ? (this.signal.reason as InterruptedError) : null;
   }
@@ -34,7 +34,7 @@ export class Interrupted implements Disposable {
   }
 
   readonly #interrupt = (name: NodeJS.Signals): void => {
-    // The second signal: do not wait for the cleaning up.
+    // A second signal ends the program without cleanup.
     if (this.signal.aborted) process.exit(128 + constants.signals[name]);
     this.#controller.abort(new InterruptedError(name));
   };

@@ -4,7 +4,7 @@ import { formatBytes, formatDuration } from './amounts.ts';
 
 interface ShownLimit {
   readonly label: string;
-  /** Of one value; null is unlimited. */
+  /** Formats a value; null is unlimited. */
   readonly format: (value: number) => string;
 }
 
@@ -39,7 +39,7 @@ export function labelOfLimit(name: LimitName): string {
   return SHOWN[name].label;
 }
 
-/** A refusal of the server, which names a limit as the API does, in the words and units of the tables. */
+/** Rewrites a refusal of the server, which names a limit as the API does, with the words and units of the tables. */
 export function inWordsOfLimits(message: string, details: ErrorDetails | null): string {
   const { limit, value, maximum } = details ?? {};
   const told = `${String(limit)} is ${String(maximum)}, this makes it ${String(value)}`;

@@ -1,6 +1,6 @@
 const holders = new Set<() => void>();
 
-/** `svc logs web | head`: when whoever reads has enough, the program ends, which is no failure. Called once. */
+/** When the reader of stdout goes away, as in `svc logs web | head`, the program ends without an error. Called once. */
 export function endWithReader(): void {
   const end = (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exit(1);
@@ -11,7 +11,7 @@ export function endWithReader(): void {
   process.stderr.on('error', end);
 }
 
-/** While it is in force, the program does not end with its reader: whoever holds this has something to clean up first. */
+/** Until it is disposed of, the program does not end with its reader, so that its owner can clean up first. */
 export class LostReader implements Disposable {
   /** Resolves with the code to exit with. */
   readonly lost: Promise<number>;

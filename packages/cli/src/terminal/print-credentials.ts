@@ -11,7 +11,7 @@ export interface Listed {
   readonly lastUsedAt: string | null;
 }
 
-/** API keys and tokens, of which only the end is known. Programs get the names that REST has for the same. */
+/** Prints API keys and tokens, of which only the end is known. JSON output has the field names of REST. */
 export function printCredentials(credentials: readonly Listed[], isJson: boolean, ifNone: string): void {
   if (isJson) return printJson(credentials.map(forPrograms));
   if (credentials.length === 0) return tell(ifNone);

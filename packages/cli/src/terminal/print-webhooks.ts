@@ -3,7 +3,7 @@ import { formatAge } from './amounts.ts';
 import { print, tell, tellEntry } from './print.ts';
 import { formatTable } from './table.ts';
 
-/** The secret alone, for a variable or a file; a call that was repeated after its answer was lost finds none. */
+/** Prints only the secret, for a variable or a file; a call that was repeated after its answer was lost returns none. */
 export function printWebhookSecret({ id, secret }: NewWebhook): void {
   if (secret !== null) print(secret);
   const lost =
@@ -44,14 +44,14 @@ export function printDeliveries(deliveries: readonly WebhookDelivery[]): void {
   print(formatTable(['ID', 'EVENT', 'STATE', 'ATTEMPTS', 'STATUS', 'ERROR', 'AGE'], rows));
 }
 
-/** @returns whether it was taken */
+/** @returns whether the delivery succeeded */
 export function tellAttempt({ id, status, attempts }: WebhookDelivery): boolean {
   const last = attempts.at(-1);
   if (last === undefined) tell(`delivery ${id} is on its way: svc webhook deliveries`);
   else if (status === 'succeeded') tell(`taken with ${last.status} after ${last.latency_ms} ms`);
   else {
     tellEntry(`not taken: ${last.error}`);
-    // Whoever answers chooses its lines: none of them looks like ours.
+    // The receiver chooses its answer, so its lines must not look like ours.
     if (last.response !== '') for (const line of last.response.split('\n')) tellEntry(`  | ${line}`);
   }
   return status === 'succeeded';

@@ -1,16 +1,16 @@
 import { showJson, showLine, showLines } from '@svc/contract/visible';
 
-/** Writes to stdout: what the command was asked for, and nothing else. Names of others in it are text, and nothing else to a terminal. */
+/** Writes the result of a command to stdout. Control characters in untrusted names are made visible. */
 export function print(text: string): void {
   printDrawn(showLines(text));
 }
 
-/** One entry of many, which has one line whatever it says. */
+/** Prints one entry of a list on exactly one line. */
 export function printEntry(text: string): void {
   printDrawn(showLine(text));
 }
 
-/** What was made for a terminal, of parts that were made visible each. */
+/** Prints text with terminal sequences, whose untrusted parts were made visible already. */
 export function printDrawn(text: string): void {
   process.stdout.write(withEnd(text));
 }
@@ -19,12 +19,12 @@ export function printJson(value: unknown): void {
   printJsonText(JSON.stringify(value, null, 2));
 }
 
-/** One entry of many, as JSON. */
+/** Prints one entry of a list as JSON. */
 export function printJsonLine(value: unknown): void {
   printJsonText(JSON.stringify(value));
 }
 
-/** What is JSON already. */
+/** Prints text that is JSON already. */
 export function printJsonText(json: string): void {
   printDrawn(showJson(json));
 }
@@ -34,12 +34,12 @@ export function tell(text: string): void {
   tellDrawn(showLines(text));
 }
 
-/** As `printEntry` has it. */
+/** Like `printEntry`, to stderr. */
 export function tellEntry(text: string): void {
   tellDrawn(showLine(text));
 }
 
-/** As `printDrawn` has it. */
+/** Like `printDrawn`, to stderr. */
 export function tellDrawn(text: string): void {
   process.stderr.write(withEnd(text));
 }

@@ -19,7 +19,7 @@ export class ProgressLine {
     this.#stream = stream;
   }
 
-  /** Of the engine on this machine. */
+  /** Progress from the local engine. */
   readonly show = (progress: ImageProgress): void => {
     if (progress.step === 'downloading') {
       const { doneBytes: done_bytes, totalBytes: total_bytes } = progress;
@@ -31,7 +31,7 @@ export class ProgressLine {
     if (progress.step === 'building') this.#draw(progress.message, false);
   };
 
-  /** Of a server. */
+  /** Progress from a server. */
   readonly showFetch = (progress: FetchProgress): void => {
     const isCounted = progress.total_bytes !== null;
     this.#isFetching ||= isCounted;
@@ -48,7 +48,7 @@ export class ProgressLine {
     this.#lastText = '';
   }
 
-  /** What is over in a moment is worth showing where it is wiped away, not in a log. */
+  /** Steps that last only a moment are shown on a terminal, where they are wiped away, and not in a log. */
   #draw(said: string, isShort: boolean): void {
     const text = showLine(said);
     if (text === this.#lastText || (isShort && !this.#stream.isTTY)) return;

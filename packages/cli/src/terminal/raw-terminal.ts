@@ -6,13 +6,13 @@ interface Resizable {
 }
 
 export interface BorrowedTerminal extends Disposable {
-  /** Takes the detach key, and all that was typed after it, out of what goes to the process. */
+  /** Removes the detach key, and all input after it, from the input of the process. */
   readonly filter: (typed: Buffer) => Buffer;
   /** Resolves when the detach key was typed. */
   readonly left: Promise<'left'>;
 }
 
-/** Keys go to the process as they are, Ctrl-C included, and the size of our window becomes its own, until this is disposed of. */
+/** Puts the terminal into raw mode until disposed of: keys go to the process unchanged, Ctrl-C included, and so does the window size. */
 export function borrowTerminal(child: Resizable): BorrowedTerminal {
   const { promise: left, resolve } = Promise.withResolvers<'left'>();
   const resize = () => void child.resize(windowSize()).catch(() => undefined);
@@ -23,7 +23,7 @@ export function borrowTerminal(child: Resizable): BorrowedTerminal {
   };
   process.stdin.setRawMode(true);
   process.stdout.on('resize', resize);
-  // Also when this program ends by an error that nobody expected: a shell in a raw terminal is of no use.
+  // Also restored after an unexpected error: a shell cannot be used in a raw terminal.
   process.on('exit', restore);
   return {
     left,

@@ -3,7 +3,7 @@ import { UsageError } from '../usage-error.ts';
 
 const [ENTER, NEW_LINE, INTERRUPT, END, DELETE, BACKSPACE] = ['\r', '\n', '\u0003', '\u0004', '\u007f', '\b'];
 
-/** A value that is in no argument, where everybody on the machine could read it: what stdin has, or what is typed unseen. */
+/** Reads a secret from stdin, or without echo from the terminal; every user of the machine could read an argument. */
 export async function readSecret(prompt: string): Promise<string> {
   const value = process.stdin.isTTY
     ? await readUnseen(prompt)

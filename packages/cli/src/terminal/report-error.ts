@@ -27,15 +27,15 @@ export function reportError(
 
 interface FailureContext {
   readonly isJson: boolean;
-  /** Of the sandbox that it was about. */
+  /** The sandbox of the error. */
   readonly name?: string;
-  /** The sandbox that the command line names, whatever it was about. */
+  /** The sandbox of the command line, which may differ from that of the error. */
   readonly sandbox?: string | undefined;
   /** The command that was typed. */
   readonly command?: string | undefined;
 }
 
-/** The same of one of several things, which `name` says. */
+/** The same for one of several objects, with its name. */
 export function reportFailure(error: unknown, { isJson, name, sandbox, command }: FailureContext): number {
   if (error instanceof InterruptedError) return error.exitCode;
   if (isJson) tellDrawn(showJson(JSON.stringify({ error: describe(error) })));
@@ -57,19 +57,19 @@ function isOutOfMemory(error: unknown): error is SvcError {
 
 /** Commands whose exit code is that of a process, which may well be 1. */
 const RUN_PROCESSES = new Set(['run', 'exec', 'code', 'attach']);
-/** As a shell, and as others that run containers, say it. */
+/** The exit code of shells and other container tools for this case. */
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
 const OURS = 125;
-/** 128 and SIGKILL. */
+/** 128 + SIGKILL. */
 const KILLED = 137;
 
-/** Of stderr, where errors go. The configuration may be the very thing that is wrong, so it is not asked. */
+/** Colours for stderr. Does not read the configuration, which may be the cause of the error. */
 function hasColours(): boolean {
   return process.stderr.isTTY && process.stderr.hasColors();
 }
 
-/** The command line may be the very thing that is wrong, so it is read here without its rules. */
+/** Reads the command line without its rules, because it may be the cause of the error. */
 function wantsJson(words: readonly string[]): boolean {
   const end = words.indexOf('--');
   const options = end === -1 ? words : words.slice(0, end);
@@ -82,7 +82,7 @@ function wantsJson(words: readonly string[]): boolean {
 
 const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
   connection_failed: 'svc server start --dev',
-  // A server that has its engine from nobody else starts it again.
+  // A server that started its engine itself restarts it.
   orchestrator_unreachable: 'the same in some seconds   # or, should it stay away: svc engine start --detach',
   invalid_api_key:
     'export SVC_API_KEY=$(svc server keygen --quiet)   # or: svc context add NAME --url URL --key-stdin',
@@ -124,7 +124,7 @@ function sentence(error: unknown, name: string | undefined, command: string | un
   if (isOfThisMachine(error)) return `${messageOf(error)}\n  try: ls -ld ${showLine(dirname(error.path))}`;
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
   const next = nextStep(error, command) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
-  // Some sentences say it themselves.
+  // Some messages contain the next step already.
   const message = inWordsOfLimits(messageOf(error), error.details);
   return /`svc |\n {2}try: /.test(message)
     ? message
@@ -133,7 +133,7 @@ function sentence(error: unknown, name: string | undefined, command: string | un
 
 const VOLUME_FILES = 'svc volume cp VOLUME:/ FOLDER   # copies all that it holds';
 
-/** The host of the sandbox is away: a start would be refused. What may still come back as it was is not to be started anew. */
+/** States in which the host of the sandbox is away. A start would be refused, and the sandbox may still come back as it was. */
 const AWAY: Readonly<Record<string, string>> = {
   temporarily_unavailable: 'the same in some seconds   # it goes on as it was when its host is back: svc ps',
   recovery_decision_required: 'svc recover NAME restart',
@@ -145,55 +145,55 @@ function nextStep(error: SvcError | PlatformError, command: string | undefined):
   if (isSilent(error)) return 'svc server logs   # to wait longer: --server-timeout 1m';
   if (isElsewhere(error)) return 'svc context ls';
   if (isBroken(error)) return 'svc ps --all';
-  // Of a file, whatever is wrong with it.
+  // Every error about a file.
   if (error.details?.['path'] !== undefined && error.code !== 'disk_full')
     return command === 'volume' ? VOLUME_FILES : NEXT_STEP.not_found;
   if (/ lets sandboxes mount /.test(error.message))
     return "svc server start --bind-root FOLDER   # on the server's machine";
   if (error.code === 'start_failed' && error.details?.['is_removed'] === true) return undefined;
   if (error.details?.['field'] === 'apiUrl') return 'export SVC_API_URL=http://127.0.0.1:5555';
-  // Whoever mounts a volume wants to have it; whoever removes one is mistaken about its name.
+  // A missing volume in a mount should be created; a missing volume in a removal has a wrong name.
   if (error.code === 'volume_not_found' && error.message.includes('create it first'))
     return 'svc volume create NAME';
   const away = AWAY[String(error.details?.['status'])];
   if (error.code === 'sandbox_not_running' && away !== undefined) return away;
   const [, taken] = /\b(volume|snapshot) (?:with|')/i.exec(error.message) ?? [];
   if (error.code === 'name_already_exists' && taken !== undefined) return `svc ${taken.toLowerCase()} ls`;
-  // Volumes have files too, and no programs to look for them with.
+  // Files of volumes cannot be listed with a program.
   if (error.code === 'not_found' && command === 'volume') return VOLUME_FILES;
   return NEXT_STEP[error.code];
 }
 
-/** Sentences put the name of what they are about in quotes, and those about files before a colon. */
+/** Messages put the name of their object in quotes, and those about files before a colon. */
 function nameIn({ code, message }: SvcError | PlatformError): string {
-  // Of the process, not of its sandbox.
+  // The quoted name is that of the process, not of its sandbox.
   if (code === 'process_not_found') return 'NAME';
   return (/'([\w.-]+)'/.exec(message) ?? /^([\w.-]+):\//.exec(message))?.[1] ?? 'NAME';
 }
 
-/** The system says that this is somebody else's. */
+/** The system denies access. */
 function isForbidden(error: unknown): error is Error {
   return error instanceof Error && isErrno(error, 'EACCES', 'EPERM');
 }
 
-/** A file that a copy was to read or write here. */
+/** An error about a local file of a copy. */
 function isOfThisMachine(error: unknown): error is Error & { readonly path: string } {
   return error instanceof Error && 'path' in error && typeof error.path === 'string';
 }
 
-/** A server here can be started; of one elsewhere we only know its address. */
+/** A local server can be started; of a remote one only the address is known. */
 function isElsewhere({ code, message }: SvcError | PlatformError): boolean {
   return (
     code === 'connection_failed' && /server at (?!(?:https?:\/\/)?(?:127\.|localhost|\[::1\]))/.test(message)
   );
 }
 
-/** It takes connections, and answers none. */
+/** The server accepts connections and does not answer. */
 function isSilent({ code, message }: SvcError | PlatformError): boolean {
   return code === 'connection_failed' && message.includes(SILENT);
 }
 
-/** The server was there, and is perhaps again. */
+/** The connection broke during the call; the server may be back already. */
 function isBroken({ code, message }: SvcError | PlatformError): boolean {
   return code === 'connection_failed' && !/cannot be reached/.test(message);
 }
@@ -208,8 +208,8 @@ function execSentence(error: SvcError): string {
 }
 
 /**
- * What comes from a server, or from a sandbox, is one line, and quotes names: lines of their own would be taken for ours. So does what the
- * system says of a file, which a copy may have named as the sandbox does.
+ * Puts untrusted messages of a server, a sandbox or the system on one line, because further lines would look like ours. A system
+ * error may contain a file name that a sandbox chose.
  */
 function messageOf(error: unknown): string {
   const isQuoting = SvcError.is(error) || error instanceof ChannelError || isOfThisMachine(error);

@@ -1,2 +1,2 @@
-/** How the reason of a failure begins when a server takes connections and answers none. */
+/** The first words of the error for a server that accepts connections and does not answer. */
 export const SILENT = 'it has not answered for';

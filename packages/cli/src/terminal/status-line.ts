@@ -1,10 +1,10 @@
 import { showLine } from '@svc/contract/visible';
 
 const REDRAW_MS = 200;
-/** Over before anybody has read it: not worth a line. */
+/** Shorter waits are not shown. */
 const QUIET_MS = 500;
 
-/** One line on the terminal that tells what is going on and for how long; nothing elsewhere. */
+/** One line on the terminal with the current work and its duration; nothing elsewhere. */
 export class StatusLine implements Disposable {
   readonly #stream: NodeJS.WriteStream;
   readonly #begun = performance.now();
@@ -19,13 +19,13 @@ export class StatusLine implements Disposable {
     if (stream.isTTY) this.#timer = setInterval(() => this.#draw(), REDRAW_MS).unref();
   }
 
-  /** Something else is going on. */
+  /** Sets the text for new work. */
   say(text: string): void {
     this.#text = text;
     this.#note = '';
   }
 
-  /** What is being waited for, behind the text. */
+  /** Sets a detail that is shown after the text. */
   note(text: string): void {
     this.#note = text === '' ? '' : `: ${text}`;
   }

@@ -4,8 +4,8 @@ import type { Painted } from './colours.ts';
 export type Cell = string | Painted;
 
 /**
- * Columns aligned to their widest cell, two spaces between; the last one is not padded. Whatever a cell says, it makes no row and no
- * sequence for a terminal: only its own colours are in what is returned.
+ * Columns aligned to their widest cell, two spaces between; the last one is not padded. The text of a cell cannot add a row or a
+ * terminal sequence: the result has only its own colours.
  */
 export function formatTable(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const lines = [header, ...rows].map((line) => line.map(visible));

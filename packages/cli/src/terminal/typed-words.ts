@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** The option of `svc run` and `svc create` behind each field of a create. Longer names come before those that they begin with. */
+/** The option of `svc run` and `svc create` for each field of a create. Longer names come before their prefixes. */
 const OPTIONS: readonly (readonly [field: string, option: string])[] = [
   ['resources.memory_mib', '-m/--memory'],
   ['resources.vcpus', '--cpus'],
@@ -21,7 +21,7 @@ const OPTIONS: readonly (readonly [field: string, option: string])[] = [
   ['network.enabled', '--no-network'],
 ];
 
-/** Words of English too: they are fields only where a sentence begins with them. */
+/** Fields that are also English words: they count as fields only at the beginning of a sentence. */
 const FIRST_OPTIONS: readonly (readonly [field: string, option: string])[] = [
   ['env', '-e/--env'],
   ['labels', '-l/--label'],
@@ -31,14 +31,14 @@ const FIRST_OPTIONS: readonly (readonly [field: string, option: string])[] = [
   ['pull_policy', '--pull'],
 ];
 
-/** What may stand behind the name of a field: which item, and which part of it. */
+/** The suffix of a field name: the index and the part of an item. */
 const REST = String.raw`(?:\[(\d+)\])?(?:\.[a-z_]+)*(?![\w.]*\w)`;
 const PUBLISH_ANOTHER = /publish another host_port/;
 const UUID = /\bsandbox ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/gi;
 
 /**
- * A sentence of the server in the words of whoever typed the command: options instead of fields, and the name of the sandbox instead of
- * its id.
+ * Rewrites a message of the server for the user of the command line: options instead of fields, and the name of the sandbox instead
+ * of its id.
  */
 export function inTypedWords(message: string, sandbox: string | undefined): string {
   let told = message.replace(
@@ -59,7 +59,7 @@ export function inTypedWords(message: string, sandbox: string | undefined): stri
       );
 }
 
-/** Of an option that was given several times it is said which one. */
+/** For a repeated option the message says which one. */
 function numbered(option: string): (whole: string, index?: string) => string {
   return (_, index) => (Number(index ?? 0) > 0 ? `${option} (number ${Number(index) + 1})` : option);
 }
@@ -74,7 +74,7 @@ export function sandboxOf(program: Command): string | undefined {
   )
     command = next;
   const { name } = command.opts<{ name?: unknown }>();
-  // Of `run` and `create`, which make it.
+  // `run` and `create` have no existing sandbox.
   if (['run', 'create'].includes(command.name())) return typeof name === 'string' ? name : undefined;
   const isOwn = command.parent === program;
   const names = command.registeredArguments.flatMap((argument, index) => {

@@ -7,7 +7,7 @@ export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefine
   return raced;
 }
 
-/** Calls back once, also when the signal has aborted before; returns how to stop listening. */
+/** Calls back once, also when the signal has already aborted; returns a function that removes the listener. */
 export function onAbort(signal: AbortSignal | undefined, callback: (reason: Error) => void): () => void {
   if (signal === undefined) return () => undefined;
   const listener = (): void => callback(abortReason(signal));

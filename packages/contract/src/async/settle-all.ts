@@ -1,4 +1,4 @@
-/** As `Promise.all`, but over when all of them are: nothing is still at work when a failure is told, the first by its place. */
+/** Like `Promise.all`, but settles only after all promises have; of several failures it rejects with the first by position. */
 export async function settleAll<const Work extends readonly unknown[]>(
   work: Work,
 ): Promise<{ -readonly [Place in keyof Work]: Awaited<Work[Place]> }> {
@@ -7,6 +7,6 @@ export async function settleAll<const Work extends readonly unknown[]>(
     if (end.status === 'rejected') throw end.reason;
     return end.value;
   });
-  // One value for each, in the same order.
+  // One value per promise, in the same order.
   return values as { -readonly [Place in keyof Work]: Awaited<Work[Place]> };
 }

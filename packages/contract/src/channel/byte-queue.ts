@@ -1,9 +1,9 @@
-/** What every held chunk costs beside its bytes, so that a flood of tiny ones is bounded too. */
+/** Overhead that is counted for every held chunk, so that a flood of tiny chunks is bounded too. */
 const CHUNK_OVERHEAD_BYTES = 64;
 
 /** Bytes of a process or a connection, in the order they were sent. Read it once. */
 export interface ByteStream extends AsyncIterable<Uint8Array> {
-  /** Throws away what is there and what will come, so that an unread stream holds nobody up. */
+  /** Drops current and future data, so that an unread stream does not stall the connection. */
   discard(): void;
 }
 
@@ -24,7 +24,7 @@ export class ByteQueue implements ByteStream {
     this.#limitBytes = limitBytes;
   }
 
-  /** A promise when the queue is full now: the producer waits for it before it pushes more. */
+  /** Returns a promise when the queue is full: the producer waits for it before it pushes more. */
   push(data: Uint8Array): Promise<void> | undefined {
     if (this.#state !== 'open' || data.length === 0) return undefined;
     this.#chunks.push(this.#wakeReader ? data : detach(data));

@@ -28,10 +28,10 @@ export interface CallOptions {
 
 /**
  * The client side of the command channel: processes, files and TCP connections in one sandbox, over one byte transport.
- * - Calls may overlap. Output of processes and TCP streams that nobody reads holds up the whole connection (see
+ * - Calls may overlap. Unread output of processes and TCP streams stalls the whole connection (see
  *   `ChannelProcess`), so use a connection of its own for anything whose reader may be slow.
  * - When the connection ends, every call under way rejects with ChannelError, and the agent kills the processes it started.
- * - The sandbox is not trusted: whatever it sends is bounded, and at worst ends the connection.
+ * - The sandbox is not trusted: memory for what it sends is bounded, and invalid bytes end the connection.
  */
 export class ChannelClient {
   readonly #connection: Connection;
@@ -87,7 +87,7 @@ export class ChannelClient {
     return await connectTcp(this.#connection, host, port, options.signal);
   }
 
-  /** To a port of the sandbox's loopback. `onDatagram` is given what comes back, and owns it only until it returns. */
+  /** Opens a UDP socket to a port of the sandbox's loopback. `onDatagram` may use the bytes of an answer only until it returns. */
   async openUdp(
     port: number,
     onDatagram: (datagram: Uint8Array) => void,
@@ -100,7 +100,7 @@ export class ChannelClient {
     await this.#ask('core.ping', 'core.pong', options.signal);
   }
 
-  /** Keeps the sandbox from being idle; returns its count of activities. */
+  /** Counts as activity, so that the sandbox is not idle; returns its activity count. */
   async touch(options: CallOptions = {}): Promise<number> {
     const answer = await this.#ask('core.touch', 'core.touched', options.signal);
     return readUint(answer.payload, 'activity_seq');

@@ -1,28 +1,28 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * - `closed`: the connection ended; what was under way is unknown.
+ * - `closed`: the connection ended; the outcome of calls under way is unknown.
  * - `timeout`: the peer did not answer in time.
  * - `protocol`: the peer broke the protocol.
- * - `refused`: the peer answered that it will not.
+ * - `refused`: the peer refused the call.
  * - `unsupported`: the peer speaks a generation that lacks this.
  */
 export type ChannelErrorKind = 'closed' | 'timeout' | 'protocol' | 'refused' | 'unsupported';
 
-/** What a process said until its connection ended. */
+/** The output of a process until its connection ended. */
 export interface RunOutput {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The streams of which only the beginning is here. */
+  /** The streams that were cut; only their beginning is here. */
   readonly truncated: readonly ('stdout' | 'stderr')[];
 }
 
 /** A call over the channel that failed for a reason of the channel. */
 export class ChannelError extends Error {
   readonly kind: ChannelErrorKind;
-  /** The peer's own word for why it refused; null when it did not. */
+  /** The peer's own code for its refusal; null when it did not refuse. */
   readonly refusal: string | null;
-  /** Of the process that was being run; null of other calls. */
+  /** Output of the process that was being run; null for other calls. */
   readonly output: RunOutput | null;
 
   constructor(
@@ -91,7 +91,7 @@ export class FileFailed extends Error {
     this.errnoName = errnoName ?? errnoNameIn(message);
   }
 
-  /** What callers of every surface are told. Not `code`, which Node's own errors have the errno in. */
+  /** The error code for callers of every API. It is not named `code`, where Node's own errors have the errno. */
   get platformCode(): ErrorCode {
     return CODE_OF_ERRNO[this.errnoName ?? ''] ?? 'invalid_request';
   }

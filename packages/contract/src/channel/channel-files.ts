@@ -8,7 +8,7 @@ import type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
 import { readContent, requestFile, writeContent } from './file-transfer.ts';
 import { own, readArray, readRecord, readText, readUint } from './payload-fields.ts';
 
-/** Asked for at a time when a file is streamed: the sandbox never sends more than the reader has room for. */
+/** Window of a streamed read: the sandbox never sends more than the reader has room for. */
 const READ_WINDOW_BYTES = 2 * 1024 * 1024;
 const DEFAULT_FILE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Directory entries per answer. */
@@ -196,7 +196,7 @@ export class ChannelFiles {
     let offset = 0;
     const readAhead = () => {
       const window = this.read(handle, offset, READ_WINDOW_BYTES, signal);
-      // It may fail while its reader is busy with the one before, or be wanted by nobody any more: no unhandled rejection.
+      // The read ahead may fail before the reader awaits it, or after it has stopped: that must not be an unhandled rejection.
       window.catch(() => undefined);
       return window;
     };
@@ -212,7 +212,7 @@ export class ChannelFiles {
     }
   }
 
-  /** Makes or replaces the content; a reader may see it half written. */
+  /** Creates or overwrites the file in place; a reader may see it half written. */
   async writeFile(
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -235,8 +235,8 @@ export class ChannelFiles {
   }
 
   /**
-   * Makes or replaces a file, whole: readers see the old one until then, and of content that breaks off nothing is left, whoever goes
-   * away. The mode of a file that is replaced stays unless given; a link is replaced itself.
+   * Creates or replaces a file atomically: readers see the old one until the new one is complete, and nothing is left when the
+   * content, the caller or the connection fails. The mode of a replaced file stays unless given; a link is replaced itself.
    */
   async replaceFile(
     path: string,
@@ -269,7 +269,7 @@ export class ChannelFiles {
   }
 
   /**
-   * Resolves when changes are being watched for. Only svc-init can; its `core.ready` says so.
+   * Resolves when the watch is active. Only svc-init supports watches and announces that in `core.ready`.
    * @throws ChannelError `unsupported` from an agent that cannot
    */
   async watch(
@@ -284,12 +284,12 @@ export class ChannelFiles {
     return await ChannelWatch.start(this.#connection, path, options.recursive ?? false, signal);
   }
 
-  /** Lets go of a handle without waiting for the answer; the end of the connection frees it too. */
+  /** Closes a handle without waiting for the answer; the end of the connection frees it too. */
   release(handle: number): void {
     this.closeHandle(handle).catch(() => undefined);
   }
 
-  /** When the caller gives up while the handle is on its way, it is let go of on arrival. */
+  /** When the caller aborts while the handle is on its way, the handle is closed on arrival. */
   async #openHandle(operation: string, fields: Payload, signal: AbortSignal | undefined): Promise<number> {
     signal?.throwIfAborted();
     const opening = this.#ask(operation, fields, undefined).then((answer) => readUint(answer, 'Handle'));
@@ -315,7 +315,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof FileFailed && error.errnoName !== null && MISSING.has(error.errnoName);
 }
 
-/** `randomUUID` is for pages that came over TLS alone. */
+/** Browsers offer `randomUUID` only to pages that were loaded over TLS. */
 function randomName(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(RANDOM_BYTES));
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -14,9 +14,9 @@ import {
 } from './payload-fields.ts';
 import { refusal } from './single-answer.ts';
 
-/** Unread output that we hold per stream before the whole connection waits for the reader. */
+/** Unread output that is held per stream before the whole connection waits for the reader. */
 const OUTPUT_LIMIT_BYTES = 1024 * 1024;
-/** Larger input is cut, so that no frame keeps signals waiting for long. */
+/** Larger input is split, so that no frame delays signals for long. */
 const STDIN_CHUNK_BYTES = 256 * 1024;
 const SIGKILL = 9;
 const END_OF_INPUT = ['core.exec.stdin', { data: new Uint8Array(0) }] as const;
@@ -43,7 +43,7 @@ export interface ProcessExit {
   /** -1 when a signal ended the process. */
   readonly code: number;
   readonly signal: number | null;
-  /** `max_duration`: it ended with its sandbox, whose time was over. */
+  /** `max_duration`: it ended with its sandbox, which had reached its maximum duration. */
   readonly reason: (typeof EXIT_REASONS)[number];
 }
 
@@ -120,7 +120,7 @@ class ProcessSession implements Session, ChannelProcess {
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    // Nobody has to wait for either.
+    // Callers may ignore either promise: that must not be an unhandled rejection.
     this.#started.promise.catch(() => undefined);
     this.#exited.promise.catch(() => undefined);
     this.id = connection.start(this);
@@ -202,7 +202,7 @@ class ProcessSession implements Session, ChannelProcess {
     this.#finish(error);
   }
 
-  /** Not waited for beyond the end of the process, since nobody is left to take it. */
+  /** Stops waiting when the process ends, since the input has no reader any more. */
   async #send(type: string, payload: Record<string, unknown>): Promise<void> {
     if (this.#over.signal.aborted) return;
     try {

@@ -8,7 +8,7 @@ import { refusal } from './single-answer.ts';
 
 const CHANGES = ['created', 'modified', 'removed', 'attributes'] as const;
 
-/** Paths are relative to what is watched, "" is that itself; `file` is anything but a folder. */
+/** Paths are relative to the watched path, "" is that path itself; `file` is anything but a folder. */
 export type WatchEvent =
   | {
       readonly type: (typeof CHANGES)[number];
@@ -16,7 +16,7 @@ export type WatchEvent =
       readonly kind: 'file' | 'dir';
     }
   | { readonly type: 'renamed'; readonly path: string; readonly kind: 'file' | 'dir'; readonly from: string }
-  /** Some changes were not told of: look for yourself. */
+  /** Some changes were not reported: list the folder to see them. */
   | { readonly type: 'overflow' };
 
 /**
@@ -27,7 +27,7 @@ export class ChannelWatch {
   readonly #connection: Connection;
   readonly #id: number;
   readonly #session: WatchSession;
-  /** What is watched, without symbolic links. */
+  /** The watched path, with symbolic links resolved. */
   readonly path: string;
 
   private constructor(connection: Connection, id: number, session: WatchSession, path: string) {
@@ -56,7 +56,7 @@ export class ChannelWatch {
     }
   }
 
-  /** Ends after `stop`, or when what is watched is gone, which a `removed` of "" tells. Iterate once. */
+  /** Ends after `stop`, or after `removed` of "" when the watched path is gone. Iterate once. */
   events(): AsyncGenerator<WatchEvent, void> {
     return this.#session.events.read();
   }

@@ -1,5 +1,5 @@
 /**
- * With this a server closes the WebSocket of a channel when the sandbox behind it ran out of memory; the reason of the close is
- * a sentence. Of the codes that RFC 6455 leaves to applications; its end is what shells report for a process that was killed.
+ * The close code of a channel's WebSocket when the sandbox behind it ran out of memory; the close reason is a sentence. It is in
+ * the range that RFC 6455 leaves to applications and ends in 137, which shells report for a killed process.
  */
 export const OUT_OF_MEMORY_CLOSE = 4137;

@@ -13,7 +13,7 @@ const RANGE_BYTES = 8;
 
 /** One conversation on a connection: all frames of one id. */
 export interface Session {
-  /** A returned promise holds back everything behind this message until it settles. */
+  /** A returned promise delays all messages behind this one until it settles. */
   receive(message: Message): Promise<void> | undefined;
   /** No more messages will come. Also called after the last one, and perhaps more than once. */
   lost(error: ChannelError): void;
@@ -33,7 +33,7 @@ export interface AgentInfo {
 
 /**
  * Reads the frames of one transport and hands each to the session of its id.
- * The peer is not trusted: frames for unknown ids are dropped unopened, anything that is no frame ends the connection.
+ * The peer is not trusted: frames for unknown ids are dropped undecoded, bytes that are no frame end the connection.
  */
 export class Connection {
   readonly #transport: ByteTransport;
@@ -49,7 +49,7 @@ export class Connection {
 
   constructor(transport: ByteTransport) {
     this.#transport = transport;
-    // A connection that fails before anybody waits for it is no unhandled rejection.
+    // The connection may fail before a caller awaits `closed`: that must not be an unhandled rejection.
     this.#ready.promise.catch(() => undefined);
     void this.#read();
   }
@@ -76,7 +76,7 @@ export class Connection {
     return this.#closed.promise;
   }
 
-  /** Opens a session under a fresh id. The session hears of everything from here on, also when sending fails. */
+  /** Opens a session under a fresh id. From here on the session gets every message and the end, also when sending fails. */
   start(session: Session): number {
     if (this.#failure) throw this.#failure;
     if (this.#range === undefined) throw new ChannelError('closed', 'The channel is not open yet');
@@ -85,7 +85,7 @@ export class Connection {
     return id;
   }
 
-  /** Resolves when the transport can take more. `behind` goes with it in one write: whoever reads wakes once for both. */
+  /** Resolves when the transport can take more. `behind` is sent in the same write, so that the peer wakes once for both. */
   async send(id: number, type: string, payload: Payload, behind?: readonly [string, Payload]): Promise<void> {
     if (this.#failure) throw this.#failure;
     try {
@@ -100,17 +100,17 @@ export class Connection {
     }
   }
 
-  /** For frames that nobody waits for: a failure ends the connection, which every session hears of. */
+  /** Sends a frame without waiting: a failure ends the connection, and with it every session. */
   post(id: number, type: string, payload: Payload): void {
     this.send(id, type, payload).catch(() => undefined);
   }
 
-  /** The caller has lost interest: the id stays taken until the agent is done with it. */
+  /** Detaches the caller from a session; the id stays taken until the agent has sent its last message. */
   abandon(id: number): void {
     if (this.#sessions.has(id)) this.#sessions.set(id, ABANDONED);
   }
 
-  /** Frees the id of a session that the agent owes no last message. */
+  /** Frees the id of a session for which the agent sends no last message. */
   forget(id: number): void {
     this.#sessions.delete(id);
   }
@@ -164,7 +164,7 @@ export class Connection {
     try {
       return session.receive(decodeMessage(frame));
     } catch (error) {
-      // The frame is whole, only its inside is wrong: the other sessions are not concerned.
+      // The frame is whole and only its payload is wrong, so the other sessions go on.
       this.abandon(id);
       session.lost(asChannelError(error));
       return undefined;
@@ -190,7 +190,7 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-/** Made once: every session is told it at its end, and most of them have their answer. */
+/** Created once: every session gets it at the end, although most have their answer already. */
 const UNANSWERED = new ChannelError('protocol', 'The sandbox ended the call without an answer');
 
 const ABANDONED: Session = { receive: () => undefined, lost: () => undefined };
@@ -209,7 +209,7 @@ function readReady(message: Message): AgentInfo {
   };
 }
 
-/** Agents that are not ours, or older, have none. */
+/** Other or older agents announce none. */
 function readFeatures(payload: Payload): readonly string[] {
   const features = own(payload, 'features');
   return Array.isArray(features) ? features.filter((feature) => typeof feature === 'string') : [];

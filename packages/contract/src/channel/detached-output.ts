@@ -8,7 +8,7 @@ import { refusal } from './single-answer.ts';
 
 export type OutputStream = 'stdout' | 'stderr';
 
-/** What a read of a detached process gives, in order. Each stream goes on where its last event ended; `end` comes last. */
+/** The events of a read from a detached process, in order. Each stream continues where its last event ended; `end` comes last. */
 export type DetachedEvent =
   | {
       readonly type: 'output';
@@ -16,7 +16,7 @@ export type DetachedEvent =
       readonly offset: number;
       readonly data: Uint8Array;
     }
-  /** These bytes were kept no longer. */
+  /** These bytes are no longer kept. */
   | { readonly type: 'dropped'; readonly stream: OutputStream; readonly from: number; readonly to: number }
   | { readonly type: 'end'; readonly state: DetachedState };
 

@@ -11,9 +11,9 @@ import type { ChannelError } from './channel-error.ts';
 const STDIN_CHUNK_BYTES = 256 * 1024;
 
 export interface DetachedRequest extends ExecRequest {
-  /** What the process is called from now on; 1–256 bytes, unique in the sandbox. */
+  /** The key of the process; 1–256 bytes, unique in the sandbox. */
   readonly key: string;
-  /** False: it reads nothing. */
+  /** False: its stdin is empty. */
   readonly stdin?: boolean;
   readonly timeoutMs?: number | null;
   /** How much of each stream is kept for readers that come later. */
@@ -22,13 +22,13 @@ export interface DetachedRequest extends ExecRequest {
   readonly outputMax?: number | null;
   /** Where the process finds its input; its stdin is empty then. */
   readonly stdinFd?: number;
-  /** It may have been started under this key already: then nothing starts, and that one is told. */
+  /** When a process was started under this key already, it is returned and none is started. */
   readonly isRepeat?: boolean;
-  /** Nobody has asked for it yet: it is no activity until somebody writes to it, and ends when what processes start from changes. */
+  /** Started ahead of a request: no activity until it is written to; ends when the settings of new processes change. */
   readonly isSpare?: boolean;
 }
 
-/** A write that may have been sent before: what the sandbox has accepted of it is not written again. */
+/** Identifies a write that may be repeated: bytes that the sandbox has accepted already are not written again. */
 export interface NamedWrite {
   /** 1–64 bytes, unique among the latest 32 writes to the process. */
   readonly name: string;
@@ -47,9 +47,9 @@ export interface ReadDetached {
 /**
  * Processes that outlive the connection they were started over. Only svc-init knows them; other agents refuse.
  * - An unknown key is ChannelError `refused` with the refusal `invalid_session`.
- * - While a read is under way the process waits for its reader, as does everything else on the connection: use one of its
- *   own for whatever may be read slowly. A reader that takes nothing for 10 s is waited for no longer and is told what it
- *   missed.
+ * - While a read is under way the process waits for its reader, as does everything else on the connection: use a separate
+ *   connection for a slow reader. After 10 s in which the reader took nothing the process goes on, and the reader is told
+ *   what it missed.
  */
 export class DetachedProcesses {
   readonly #connection: Connection;
@@ -102,19 +102,19 @@ export class DetachedProcesses {
     await this.#do('svc.detached.stdin', { key, data: new Uint8Array(), ...encodeWrite(write, 0) }, signal);
   }
 
-  /** Whether the process, which may have ended, is known to have been given this write. */
+  /** Whether the process, which may have ended, has received this write. */
   async hasWrite(key: string, name: string, signal?: AbortSignal): Promise<boolean> {
     const session = new SingleAnswer('svc.detached.recalled');
     const { payload } = await this.#ask('svc.detached.recall', { key, write: name }, session, signal);
     return typeof payload['bytes'] === 'number';
   }
 
-  /** It is killed when this much time has passed from now; null: it may run for ever. */
+  /** Kills it when this much time has passed from now; null: no limit. */
   async setTimeout(key: string, timeoutMs: number | null, signal?: AbortSignal): Promise<void> {
     await this.#do('svc.detached.timeout', { key, timeout_ms: timeoutMs ?? 0 }, signal);
   }
 
-  /** To the whole process group. `by` is what the end says when the process dies of it. */
+  /** Signals the whole process group. `by` is reported as the sender when the process dies of it. */
   async signal(key: string, number: number, by: string | null, signal?: AbortSignal): Promise<void> {
     await this.#do('svc.detached.signal', { key, signal: number, by }, signal);
   }

@@ -23,10 +23,10 @@ const REASONS = [
 const MAX_PROCESSES = 1024;
 const NS_PER_MS = 1e6;
 
-/** Why a detached process ended, as far as its sandbox knows. `shutdown`: the sandbox was being ended, and it with it. */
+/** Why a detached process ended, as far as its sandbox knows. `shutdown`: it was ended together with the sandbox. */
 export type DetachedEndReason = (typeof REASONS)[number];
 
-/** Where a detached process stands. Times are unix milliseconds, sizes bytes. */
+/** The state of a detached process. Times are unix milliseconds, sizes bytes. */
 export interface DetachedState {
   readonly key: string;
   readonly pid: number;

@@ -22,7 +22,7 @@ export async function eachChunk(
       await abortable(use(next.value), signal);
     }
   } finally {
-    // A source that fails while it is being told to stop has nobody left to tell.
+    // The caller already gets the error that stopped the source; a second one from stopping it is dropped.
     if (!isDone) void iterator.return?.().catch(() => undefined);
   }
 }

@@ -2,7 +2,7 @@ import type { Payload } from '../frames/frame.ts';
 import { ChannelError } from './channel-error.ts';
 import { own, readInteger, readOptionalInteger, readRecord, readText, readUint } from './payload-fields.ts';
 
-/** What a sandbox says about one of its files. */
+/** Metadata of a file, as the sandbox reports it. */
 export interface FileEntry {
   readonly path: string;
   readonly kind: 'file' | 'dir' | 'symlink' | 'other';
@@ -33,7 +33,7 @@ export interface OpenFlags {
   readonly truncate?: boolean;
   /** Fails when the file exists, a dangling link included. */
   readonly createNew?: boolean;
-  /** With `createNew`: the file goes when its handle or connection does, unless it was renamed. Agents other than svc-init keep it. */
+  /** With `createNew`: the file is deleted with its handle or connection, unless it was renamed. Agents other than svc-init keep it. */
   readonly temporary?: boolean;
   readonly mode?: number;
 }

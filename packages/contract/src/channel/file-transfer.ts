@@ -9,7 +9,7 @@ import { refusal } from './single-answer.ts';
 
 /** Most bytes of content in one frame to the sandbox. */
 const WRITE_CHUNK_BYTES = 2 * 1024 * 1024;
-/** An agent that sends smaller pieces on average is after our memory: every piece costs more than its bytes. */
+/** An agent that sends smaller pieces on average is refused: every piece costs more memory than its bytes. */
 const MIN_READ_PIECE_BYTES = 256;
 const SPARE_READ_PIECES = 64;
 
@@ -69,7 +69,7 @@ export async function writeContent(
     }
   } finally {
     unlisten();
-    // The agent lets go of the file at the end of the content, also when it has answered before.
+    // The agent closes the file at the end of the content, also when it has answered before.
     connection.post(session.id, 'core.fs.data', { data: new Uint8Array(0) });
   }
   await session.finish(signal);
@@ -134,7 +134,7 @@ class FileSession implements Session {
 
   #keep(data: Uint8Array): void {
     this.#roomBytes -= data.length;
-    // What was asked for is the bound of what is held.
+    // The requested length bounds what is held.
     if (this.#roomBytes < 0 || this.chunks.length >= this.#maxPieces) {
       throw new ChannelError('protocol', 'The sandbox sent more content than was asked for');
     }

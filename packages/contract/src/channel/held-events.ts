@@ -1,6 +1,6 @@
 /** Unread events that are held before the whole connection waits for their reader. */
 const HELD_LIMIT_BYTES = 256 * 1024;
-/** What every event costs beside its content, so that a flood of tiny ones is bounded too. */
+/** Overhead that is counted for every event, so that a flood of tiny ones is bounded too. */
 const EVENT_OVERHEAD_BYTES = 64;
 
 /** Events between the connection, which pushes, and one consumer, which iterates once. */
@@ -30,7 +30,7 @@ export class HeldEvents<T> {
     return this.#room.promise;
   }
 
-  /** What came is still read; then the iteration ends, or throws the error. Only the first call counts. */
+  /** Held events can still be read; then the iteration ends, or throws the error. Only the first call counts. */
   finish(error?: Error): undefined {
     if (this.#isOver) return;
     this.#isOver = true;

@@ -6,11 +6,11 @@ const BUFFER_BYTES = 256 * 1024;
 const BUFFERS = 2;
 
 /**
- * What a connection receives, chunk by chunk, read into the same few buffers: a runtime otherwise makes a new one for every
- * 64 KiB, and collecting those takes most of the time of bulk traffic. A chunk is lent until the next one is asked for.
- * The buffers are filled in turn and given back in the same order, so while fewer chunks than buffers are in use, the next
- * buffer is free. They are small until one was filled: memory that no read reaches costs nothing but is counted as garbage, and 32 MiB
- * of that, 64 short connections, are worth a collection of everything to V8. For one reader.
+ * The received chunks of a connection, read into the same few buffers: a runtime otherwise allocates a new one for every
+ * 64 KiB, and collecting those takes most of the time of bulk traffic. A chunk is valid until the next one is asked for.
+ * The buffers are filled and released in the same order, so while fewer chunks than buffers are in use, the next buffer is
+ * free. They are small until one was filled: V8 counts also untouched memory as garbage, and 32 MiB of it, 64 short
+ * connections, trigger a full collection. For one reader.
  */
 export class LentChunks {
   readonly #resume: () => void;
@@ -24,8 +24,8 @@ export class LentChunks {
   #wake: (() => void) | undefined;
 
   /**
-   * `resume`: there is room again after `take` said that there is none. `allocate` makes a buffer without filling it with zeros:
-   * that would reach all of its memory, half a MiB for every connection that carries much.
+   * `resume` is called when there is room again after `take` returned false. `allocate` returns a buffer that is not zeroed:
+   * zeroing would touch all of its memory, half a MiB for every busy connection.
    */
   constructor(resume: () => void, allocate: (bytes: number) => Uint8Array) {
     this.#resume = resume;

@@ -1,7 +1,7 @@
 import type { Payload } from '../frames/frame.ts';
 import { ChannelError } from './channel-error.ts';
 
-/** The sandbox chooses this text, and it ends up in logs and on terminals. */
+/** Longest text that is taken from the sandbox for logs and terminals. */
 const MAX_TEXT = 4096;
 
 /*
@@ -56,7 +56,7 @@ export function readRecord(value: unknown, what: string): Payload {
     !Array.isArray(value) &&
     !(value instanceof Uint8Array)
   ) {
-    // A record of unknown values holds for every object that is none of the above.
+    // Every object that is none of the above is a record of unknown values.
     return value as Payload;
   }
   throw wrong(what, 'a map');

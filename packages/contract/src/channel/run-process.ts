@@ -9,11 +9,11 @@ const KILL_GRACE_MS = 5000;
 export interface RunOptions {
   /** Written to stdin, which is closed after it. Without input stdin is closed at once. */
   readonly input?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The process, and whatever it has started, is killed after this long. */
+  /** The process, with all processes that it has started, is killed after this long. */
   readonly timeoutMs?: number;
   /** Of each stream; what comes beyond is read and thrown away. 8 MiB unless given. */
   readonly maxOutputBytes?: number;
-  /** Told of every piece as it comes; null: the stream has ended. What it throws ends the process, and the run. */
+  /** Called with every piece as it arrives, and with null at the end of the stream. An error that it throws ends the run. */
   readonly onOutput?: (stream: 'stdout' | 'stderr', data: Uint8Array | null) => void;
   readonly signal?: AbortSignal;
 }
@@ -26,7 +26,7 @@ export interface RunResult extends RunOutput {
 }
 
 /**
- * Starts a process, feeds it, and collects what it says until it exits. One that is to get no input begins with its stdin at its end.
+ * Starts a process, writes its input, and collects its output until it exits. Without input its stdin is at its end from the start.
  * @throws ChannelError with the output so far when the connection ends
  */
 export async function runProcess(
@@ -52,7 +52,7 @@ export async function runProcess(
   } catch (error) {
     if (deadline.wasIgnored) return summarize({ code: -1, signal: null, reason: 'timeout' }, output);
     if (collected === undefined || !isClosed(error)) throw error;
-    // What came before the end is still on its way to the collectors.
+    // Output from before the end is still on its way to the collectors.
     await Promise.allSettled(collected);
     throw new ChannelError('closed', error.message, { cause: error.cause, output: outputOf(output) });
   } finally {
@@ -98,7 +98,7 @@ async function collect(
   tell(null);
 }
 
-/** Kills the process when time is up, and gives up on it when that does not help. */
+/** Kills the process when its time is up, and stops waiting when it then does not exit. */
 class Deadline {
   readonly #giveUp = new AbortController();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -132,7 +132,7 @@ class Deadline {
       this.#giveUp.abort(new ChannelError('timeout', 'The process did not start in time'));
       return;
     }
-    // A connection that broke is reported by whoever waits for the process.
+    // A broken connection is reported by the wait for the process.
     this.#process.kill(true).catch(() => undefined);
     const grace = new ChannelError('timeout', 'The process was killed but is not reported as gone');
     this.#timer = setTimeout(() => this.#giveUp.abort(grace), KILL_GRACE_MS);
@@ -151,7 +151,7 @@ class Feed {
 
   start(process: ChannelProcess): void {
     this.#pump(process).catch((error: unknown) => {
-      // A process that stops reading, or a connection that ends, is no fault of the input.
+      // A process that stops reading, or a connection that ends, is not an error of the input.
       if (error instanceof ChannelError || this.#stop.signal.aborted) return;
       this.#error = error;
       process.kill().catch(() => undefined);

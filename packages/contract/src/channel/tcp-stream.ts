@@ -8,7 +8,7 @@ import { readBytes, readMessage } from './payload-fields.ts';
 import { refusal } from './single-answer.ts';
 
 const CHUNK_BYTES = 64 * 1024;
-/** Unread bytes that we hold before the whole connection waits for the reader. */
+/** Unread bytes that are held before the whole connection waits for the reader. */
 const UNREAD_LIMIT_BYTES = 1024 * 1024;
 
 /**
@@ -25,7 +25,7 @@ export interface TcpStream {
   close(): void;
 }
 
-/** Resolves when the connection stands; from then on the signal means nothing. The name is resolved inside the sandbox. */
+/** Resolves when the connection is established; from then on the signal has no effect. The name is resolved inside the sandbox. */
 export async function connectTcp(
   connection: Connection,
   host: string,
@@ -54,7 +54,7 @@ class TcpSession implements Session, TcpStream {
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    // Nobody has to wait for either.
+    // Callers may ignore either promise: that must not be an unhandled rejection.
     this.#connected.promise.catch(() => undefined);
     this.#closed.promise.catch(() => undefined);
     this.id = connection.start(this);
@@ -88,7 +88,7 @@ class TcpSession implements Session, TcpStream {
   drop(reason: Error | undefined): void {
     if (this.#isOver) return;
     this.#connection.post(this.id, 'core.tcp.close', {});
-    // The agent owes no answer to a close, so nothing would ever free the id.
+    // The agent does not answer a close, so the id is freed here.
     this.#connection.forget(this.id);
     this.#finish(reason);
   }

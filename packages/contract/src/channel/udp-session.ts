@@ -7,9 +7,9 @@ import { refusal } from './single-answer.ts';
 
 /**
  * A UDP socket inside the sandbox, connected to one port of its loopback.
- * - Datagrams may be lost on the way in and out, as datagrams are; whether anybody listens is not told.
+ * - Datagrams may be lost in both directions, and a port without a listener is not reported.
  * - `send` resolves when the connection can take more.
- * - `closed` resolves when the socket is gone, whoever closed it.
+ * - `closed` resolves when either side has closed the socket.
  */
 export interface UdpSession {
   readonly closed: Promise<void>;
@@ -17,7 +17,7 @@ export interface UdpSession {
   close(): void;
 }
 
-/** `onDatagram` is given what comes back; the bytes are its own only until it returns. */
+/** `onDatagram` gets each answer; it may use the bytes only until it returns. */
 export async function openUdp(
   connection: Connection,
   port: number,
@@ -47,7 +47,7 @@ class UdpSocket implements Session, UdpSession {
   constructor(connection: Connection, onDatagram: (datagram: Uint8Array) => void) {
     this.#connection = connection;
     this.#onDatagram = onDatagram;
-    // Nobody has to wait for it.
+    // Callers may ignore it: that must not be an unhandled rejection.
     this.#opened.promise.catch(() => undefined);
     this.id = connection.start(this);
   }
@@ -68,7 +68,7 @@ class UdpSocket implements Session, UdpSession {
   close(): void {
     if (this.#isOver) return;
     this.#connection.post(this.id, 'svc.udp.close', {});
-    // The agent owes no answer to a close, so nothing would ever free the id.
+    // The agent does not answer a close, so the id is freed here.
     this.#connection.forget(this.id);
     this.#finish(new ChannelError('closed', 'The UDP socket was closed'));
   }

@@ -17,7 +17,7 @@ export function applyMask(bytes: Uint8Array, mask: Uint8Array, position = 0): vo
   maskBytes(bytes, turned, unaligned + words * 4, bytes.length);
 }
 
-/** The mask as it is for what begins `by` bytes later. */
+/** The mask rotated for a part that begins `by` bytes later. */
 function turn(mask: Uint8Array, by: number): Uint8Array {
   return Uint8Array.from({ length: MASK_BYTES }, (_, index) => mask[(index + by) & 3] ?? 0);
 }

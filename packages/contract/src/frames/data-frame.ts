@@ -21,8 +21,8 @@ export interface DataFrameBody {
 }
 
 /**
- * Reads the one byte layout that encoders give a data frame. Undefined for anything else, which says nothing
- * about its validity: the caller decodes it the general way.
+ * Decodes the one byte layout that encoders use for data frames. Returns undefined for any other layout, valid or not: the
+ * caller then uses the general decoder.
  */
 export function decodeDataFrame(frame: Uint8Array): DataFrameBody | undefined {
   // {v: generation, t: …, p: …}: map(3), "v", uint below 24, "t", text head.

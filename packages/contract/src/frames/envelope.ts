@@ -8,7 +8,7 @@ export const FRAME_HEAD_BYTES = 9;
 export const FRAME_OVERHEAD_BYTES = 5;
 const MAX_TYPE_BYTES = 255;
 
-/** A frame that is complete but for its payload. */
+/** A frame that is complete except for its payload. */
 export interface OpenFrame {
   readonly frame: Uint8Array;
   readonly view: DataView;

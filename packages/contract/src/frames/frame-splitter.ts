@@ -6,8 +6,8 @@ const LENGTH_BYTES = 4;
 
 /**
  * Cuts a byte stream into frames.
- * - Every frame is copied once, into memory of its own size. So a chunk belongs to its owner again as soon as the
- *   iteration is over, and whoever keeps a frame keeps nothing else alive.
+ * - Every frame is copied once, into memory of its own size. So a chunk can be reused as soon as the iteration is over,
+ *   and a frame that is kept keeps no other memory alive.
  * - Holds at most one incomplete frame, so a peer that never completes one costs at most `MAX_FRAME_BYTES`.
  * - After a FrameError there is no way to find the next frame: every later `push` throws it again.
  */

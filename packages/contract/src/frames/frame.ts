@@ -12,7 +12,7 @@ const MAX_ID = 0xffffffff;
 
 export type Payload = Readonly<Record<string, unknown>>;
 
-/** One frame of the command channel, its envelope opened and its payload decoded. */
+/** One frame of the command channel, with envelope and payload decoded. */
 export interface Message {
   readonly id: number;
   readonly flags: number;
@@ -89,7 +89,7 @@ function decodeItem(bytes: Uint8Array): unknown {
     return decode(bytes, { ...DECODE_OPTIONS, tokenizer: countedTokenizer(bytes) });
   } catch (error) {
     if (error instanceof FrameError) throw error;
-    // Whatever the decoder throws for hostile bytes, a stack overflow included, is about the bytes.
+    // Every error of the decoder, a stack overflow included, is caused by the bytes.
     throw new FrameError('the frame body is not CBOR', { cause: error });
   }
 }

@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 
-/** What a client may tell its user before a tool is called. */
+/** Hints that a client may show its user before it calls a tool. */
 export interface ToolHints {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -11,15 +11,15 @@ export interface ToolHints {
   readonly openWorldHint: boolean;
 }
 
-/** How a tool of MCP is shown to a model, what it takes and what it answers. */
+/** Description, input and output of an MCP tool. */
 export interface ToolSchema {
   readonly title: string;
   readonly description: string;
   readonly hints: ToolHints;
   readonly input: TObject;
   /**
-   * Its answer is what something printed, what a file holds, or one sentence: it travels as content alone, and what `output` has
-   * goes with it as `_meta.result`. Any other answer is structured content, with a short text for people.
+   * The answer is printed output, the content of a file, or one sentence: it is sent as content only, with the fields of `output`
+   * in `_meta.result`. Any other answer is structured content with a short text for people.
    */
   readonly isText?: true;
   readonly output: TObject;
@@ -34,9 +34,9 @@ export const READS: ToolHints = {
   idempotentHint: true,
   openWorldHint: false,
 };
-/** Adds something; nothing that was there is lost. */
+/** Adds something; no existing data is lost. */
 export const ADDS: ToolHints = { ...READS, readOnlyHint: false, idempotentHint: false };
-/** What was there before may be lost; doing it again changes nothing more. */
+/** Existing data may be lost; repeating the call changes nothing more. */
 export const REPLACES: ToolHints = { ...READS, readOnlyHint: false, destructiveHint: true };
 export const RUNS: ToolHints = {
   readOnlyHint: false,
@@ -45,7 +45,7 @@ export const RUNS: ToolHints = {
   openWorldHint: true,
 };
 
-/** Of a tool whose text says all there is to say. */
+/** The output of a tool whose text is its whole answer. */
 export const SentenceAlone = { isText: true, output: strictObject({}) } as const;
 
 /** A field that may be left out may be null too: models send either. */

@@ -9,7 +9,7 @@ import { sandboxTools, snapshotTools } from './sandbox-tools.ts';
 import { searchTools } from './search-tools.ts';
 import type { ToolInput, ToolOutput, ToolSchema } from './tool-schema.ts';
 
-/** The tools of MCP beside those that are methods of JSON-RPC too; what agents reach for when they work in a sandbox. */
+/** The MCP tools that are not JSON-RPC methods: files, processes and search for agents in a sandbox. */
 export const WORK_TOOLS = {
   ...sandboxTools,
   ...fileTools,

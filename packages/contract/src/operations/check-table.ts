@@ -3,7 +3,7 @@ import { ResultTable } from './code-results.ts';
 
 let validator: Validator | undefined;
 
-/** Whether it is what callers are promised of a form of `TABLE_TYPE`. */
+/** Whether the value has the documented shape of `TABLE_TYPE`. */
 export function isResultTable(value: unknown): boolean {
   validator ??= compile(ResultTable);
   return validator.check(value);

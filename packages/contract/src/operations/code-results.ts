@@ -2,15 +2,15 @@ import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { strictObject, strictRecord } from '../spec/strict.ts';
 
-/** Of one form of one result, as it is sent: images are a third larger in base64. */
+/** Largest form of one result, as it is sent: images are a third larger in base64. */
 export const MAX_FORM_BYTES = 4 * 1024 * 1024;
-/** Of all results of a run together. */
+/** Limit for all results of a run together. */
 export const MAX_RESULTS_BYTES = 8 * 1024 * 1024;
 export const MAX_RESULTS = 256;
 export const TABLE_TYPE = 'application/vnd.svc.table+json';
 export const MIME_TYPE_PATTERN = '^[a-z0-9][a-z0-9.+_-]{0,62}/[a-z0-9][a-z0-9.+_-]{0,62}$';
 
-/** Rows as data: what a form of `TABLE_TYPE` holds. */
+/** A table as data: the content of a form of type `TABLE_TYPE`. */
 export const ResultTable = strictObject({
   columns: Type.Array(strictObject({ name: Type.String(), type: Type.String() }), { maxItems: 256 }),
   rows: Type.Array(

@@ -9,13 +9,13 @@ import type { ErrorCode } from '../errors.ts';
  */
 export type Access = 'anyone' | 'namespace' | 'reach';
 
-/** One thing that callers can ask for, whichever way they come in. */
+/** One operation, independent of the transport. */
 export interface Operation<Input extends TSchema = TSchema, Output extends TSchema = TSchema> {
   readonly summary: string;
   readonly access: Access;
   readonly input: Input;
   readonly output: Output;
-  /** What it may fail with beside what every operation may: a bad input, a bad credential, a bug. */
+  /** Its error codes, without those of every operation: bad input, bad credential, a bug. */
   readonly errors: readonly ErrorCode[];
 }
 

@@ -5,7 +5,7 @@ import { metricsOperations } from './metrics.ts';
 import type { InputOf, Operation, OutputOf } from './operation.ts';
 import { sandboxOperations } from './sandboxes.ts';
 
-/** Everything that callers can ask for. JSON-RPC methods have these names; MCP tools and routes map onto them. */
+/** All operations. JSON-RPC methods have these names; MCP tools and routes map onto them. */
 export const OPERATIONS = {
   ...healthOperations,
   ...sandboxOperations,

@@ -1,6 +1,6 @@
 import { Type } from '../schema/type.ts';
 
-/** What a request without a namespace means. */
+/** The namespace of a request that names none. */
 export const DEFAULT_NAMESPACE = 'default';
 /** Every namespace that the caller reaches; legal only where an operation's access is `reach`. */
 export const ALL_NAMESPACES = '*';

@@ -10,7 +10,7 @@ type Part = 'params' | 'query' | 'headers' | 'body';
 const validators = new Map<string, Validator>();
 
 /**
- * Checks one part of a request. Texts of the query become what the schema says: numbers and truths.
+ * Checks one part of a request. Texts of the query are converted to the types of the schema: numbers and booleans.
  * @throws PlatformError `invalid_request` with details `{field, reason}`
  */
 export function checkRestInput(name: RestOperationName, part: Part, value: unknown): unknown {
@@ -33,7 +33,7 @@ function coerce(schema: TObject, values: Readonly<Record<string, unknown>>): Rec
   return Object.fromEntries(entries);
 }
 
-/** A text that is not of the type stays as it is, so that the schema refuses it by name. */
+/** A text that cannot be converted stays as it is, so that the schema refuses it by name. */
 function coerceText(text: string, type: unknown): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';

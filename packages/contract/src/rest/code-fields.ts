@@ -92,7 +92,7 @@ const CodeException = strictObject({
   ),
 });
 
-/** How a run ended; in a stream the data of its `end`. */
+/** How a run ended; in a stream the data of the `end` event. */
 export const CODE_END = {
   status: Type.Enum(['success', 'error', 'timeout', 'interrupted'], {
     description:

@@ -20,7 +20,7 @@ const Actor = Type.Union([
   }),
 ]);
 
-/** Something that was done. Events of an organization form a chain: each names the hash of the one before. */
+/** An audit event. The events of an organization form a chain: each names the hash of the one before. */
 const Event = strictObject({
   id: Uuid,
   org_id: Uuid,

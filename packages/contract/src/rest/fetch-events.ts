@@ -1,19 +1,19 @@
-/** The data of `progress` events: how far the image of a sandbox is. */
+/** The data of `progress` events: the progress of fetching an image. */
 export interface FetchProgress {
-  /** What is being done, for people. */
+  /** The current step, for people. */
   readonly message: string;
   /** Null: this step is not counted. */
   readonly done_bytes: number | null;
-  /** Of all layers that were missing, compressed. */
+  /** Compressed size of all missing layers. */
   readonly total_bytes: number | null;
 }
 
 /** The data of the `done` event of a pull. */
 export interface PulledImage {
-  /** As it was asked for. */
+  /** The reference of the request. */
   readonly reference: string;
-  /** Of its manifest; null when it came from no registry. */
+  /** Digest of the manifest; null when the image came from no registry. */
   readonly digest: string | null;
-  /** Unpacked. */
+  /** Unpacked size. */
   readonly size_bytes: number;
 }

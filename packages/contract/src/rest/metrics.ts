@@ -18,7 +18,7 @@ export type SandboxMetric = (typeof SANDBOX_METRICS)[number];
 export const MAX_METRICS_RANGE_SECONDS = 604_800;
 export const MIN_METRICS_STEP_SECONDS = 5;
 
-/** What is asked for: a range that ends now, cut into steps. A step longer than the range is refused by the handler. */
+/** A range that ends now, cut into steps. A step longer than the range is refused by the handler. */
 export const METRICS_QUERY = strictObject({
   range_secs: Type.Optional(
     Type.Integer({

@@ -39,7 +39,7 @@ export const API_VERSION = '0.1.0';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Every operation may fail with these, whatever else it may. */
+/** The errors that every operation may return. */
 const COMMON_ERRORS: readonly ErrorCode[] = ['invalid_request', 'rate_limited', 'internal', 'unavailable'];
 
 const DESCRIPTION = `Request and response bodies are JSON unless stated otherwise; file content is raw bytes.
@@ -188,7 +188,7 @@ function describeOutput({ output, summary }: RestOperation): Json {
   return { description, ...headers, content: { 'application/json': { schema: refer(output) } } };
 }
 
-/** What has versions, and tells them. */
+/** The outputs that are answered with an ETag. */
 const VERSIONED: ReadonlySet<RestOperation['output']> = new Set([Sandbox, Volume]);
 const ETAG = { description: 'Changes whenever the record does', schema: { type: 'string' } };
 

@@ -12,7 +12,7 @@ export const OrganizationSlug = Type.String({
     '1–63 lowercase letters, digits and single hyphens; also its namespace on the self-hosted surface',
 });
 
-/** What people call an organization, a credential or themselves. */
+/** The display name of an organization, a credential or a user. */
 export const DisplayName = Type.String({
   pattern: '^(?=[^\\u0000-\\u001f\\u007f]{1,128}$)\\S(.*\\S)?$',
   description: '1–128 characters on one line, without space around',

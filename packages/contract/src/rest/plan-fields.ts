@@ -7,8 +7,8 @@ const Limit = (description: string) =>
   nullable(Type.Integer({ minimum: 0, maximum: 2 ** 50 }), { description });
 
 /**
- * What a plan includes and allows; an organization may have its own value in place of its plan's. Null: as much as one
- * likes, or for the size of one sandbox what this server can run.
+ * The limits of a plan; an organization may have its own value in place of its plan's. Null: unlimited, or for the size of one
+ * sandbox what this server can run.
  */
 export const LIMIT_FIELDS = {
   included_vcpu_hours: Limit('Of a calendar month'),
@@ -31,7 +31,7 @@ export const LIMIT_FIELDS = {
   ),
 };
 
-/** What an organization has to keep to, by name. */
+/** The limits of an organization, by name. */
 const Limits = strictObject(LIMIT_FIELDS);
 export type Limits = Static<typeof Limits>;
 export type LimitName = keyof Limits;
@@ -95,7 +95,7 @@ const UNPRICED: Prices = {
   usage_snapshot_storage_gib_month_usd: null,
 };
 
-/** What organizations have where the operator gave no plans: everything, for nothing. */
+/** The plan where the operator configured none: no limits and no prices. */
 export const SELF_HOSTED_PLAN: BillingPlan = {
   name: 'self_hosted',
   display_name: 'Self-hosted',

@@ -2,8 +2,8 @@ import { compile, type Validator } from '../schema/compile.ts';
 import { BillingPlan, SELF_HOSTED_PLAN } from './plan-fields.ts';
 
 /**
- * Reads the plans that an operator wrote: `{"plans": [{"name": …}, …]}`, where everything but the name may be left out.
- * `problems` names every one of them; `plans` is empty when there is any.
+ * Reads the plan file of an operator: `{"plans": [{"name": …}, …]}`, where everything but the name may be left out.
+ * `problems` lists every mistake; `plans` is empty when there is one.
  */
 export function readPlanFile(value: unknown): {
   readonly plans: readonly BillingPlan[];
@@ -24,7 +24,7 @@ export function readPlanFile(value: unknown): {
   return { plans: problems.length === 0 ? plans : [], problems };
 }
 
-/** Field by field, because a validator of the whole stops after a few problems. */
+/** Checks field by field, because a validator of the whole stops after a few problems. */
 function findFieldProblems(plans: readonly unknown[]): readonly string[] {
   const validators = new Map(
     Object.entries(BillingPlan.properties).map(([name, schema]): [string, Validator] => [

@@ -2,7 +2,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * Whose credential an operation takes.
+ * Which credential an operation takes.
  * - `anyone`: none is asked for.
  * - `key`: an API key, which names the organization; the path is below `/v1`.
  * - `user`: a personal access token or a session; below `/v1`, and where the path begins with `/orgs/{slug}` the user
@@ -22,7 +22,7 @@ export const BYTES = 'bytes';
 /** Server-sent events. */
 export const EVENT_STREAM = 'event-stream';
 
-/** One thing that the control plane does, with everything that routes, validation and documents derive from. */
+/** One operation of the control plane, with everything that routes, validation and documents derive from. */
 export interface RestOperation {
   readonly summary: string;
   /** Groups operations in documents: the resource in plural. */
@@ -31,27 +31,27 @@ export interface RestOperation {
   /** Below `/v1`; parameters in braces. */
   readonly path: `/${string}`;
   readonly audience: Audience;
-  /** The least role of a user. API keys may do whatever their audience lets them. */
+  /** The least role of a user. For API keys only the audience counts. */
   readonly role: Role;
-  /** Of the person and not of an organization, and yet also for sessions that are limited to one. */
+  /** An operation on the user, not on an organization, that sessions limited to one organization may call too. */
   readonly takesLimitedSession?: true;
   readonly params: TObject;
   readonly query: TObject;
   /** Request headers beside the ones that every operation takes; names in lower case, as they are sent. */
   readonly headers: TObject;
-  /** Null: none is looked at. An absent JSON body counts as an empty object. */
+  /** Null: a body is ignored. An absent JSON body counts as an empty object. */
   readonly body: TSchema | typeof BYTES | null;
-  /** How large a JSON body may be, where that is more than of others. */
+  /** Maximum size of the JSON body, where it is more than the default. */
   readonly maxBodyBytes?: number;
   readonly output: TSchema | typeof BYTES | typeof EVENT_STREAM;
   readonly status: 200 | 202;
-  /** A field of the output that is shown once: a repetition of the call under one idempotency key finds null there. */
+  /** A field of the output that is shown once: a repetition of the call with the same idempotency key gets null there. */
   readonly secretField?: string;
-  /** What it may fail with beside what every operation may: a bad request, a bad credential, a bug. */
+  /** Its error codes, without those of every operation: bad request, bad credential, a bug. */
   readonly errors: readonly ErrorCode[];
 }
 
-/** Whether an operation can be told, with `If-Match`, to change only what its caller has seen. */
+/** Whether an operation supports `If-Match`, so that it changes only the version that its caller has seen. */
 export function takesVersion({ errors }: Pick<RestOperation, 'errors'>): boolean {
   return errors.includes('precondition_failed');
 }

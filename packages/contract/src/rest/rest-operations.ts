@@ -27,7 +27,7 @@ import { volumeFileOperations } from './volume-files.ts';
 import { volumeOperations } from './volumes.ts';
 import { webhookOperations } from './webhooks.ts';
 
-/** Everything that the control plane does. Routes, validation, OpenAPI and clients derive from this table. */
+/** All operations of the control plane. Routes, validation, OpenAPI and clients derive from this table. */
 export const REST_OPERATIONS = {
   ...sandboxOperations,
   ...metricOperations,

@@ -2,7 +2,7 @@ import type { Audience, HttpMethod } from './rest-operation.ts';
 import type { RestOperationName } from './rest-operations.ts';
 import { REST_ROUTES } from './rest-routes.ts';
 
-/** What a client needs to know to call an operation. The schemas, which take long to load, are not part of it. */
+/** The data that a client needs to call an operation, without the schemas, which take long to load. */
 export interface RestRoute {
   readonly method: HttpMethod;
   /** Below `/v1`; parameters in braces. */

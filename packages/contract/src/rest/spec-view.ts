@@ -28,7 +28,7 @@ const Presented = {
   host_permissions: Type.Enum(['private', 'mirror']),
 };
 
-/** Without what is mounted: `GET …/volumes` says it of volumes. */
+/** Without mounts: `GET …/volumes` lists the volumes. */
 const MountView = Type.Union([
   strictObject({ type: Type.Literal('Bind'), ...Placed, ...Presented, quota_mib: nullable(Whole) }),
   strictObject({ type: Type.Literal('Named'), ...Placed, ...Presented }),
@@ -152,20 +152,20 @@ const SPEC_FIELDS = {
   }),
 };
 
-/** What a sandbox really has, without secret values and sources on the host. */
+/** The effective spec of a sandbox, without secret values and host paths. */
 export const SandboxSpecView = Type.Object(SPEC_FIELDS, {
   description:
     'What it really has, with what its image and the defaults say; absent until the image is known, which is when it is first started. Curated: no secret values, no paths of the host',
 });
 export type SandboxSpecView = Static<typeof SandboxSpecView>;
 
-/** The same without what the image says. */
+/** The same without the values that come from the image. */
 export const RequestedSpecView = Type.Object(SPEC_FIELDS, {
   description:
     'What was asked for, in the shape of `spec`, with defaults and without what the image says; there until the image is known, and while the sandbox is failed',
 });
 
 function toPascalCase<Text extends string>(text: Text): Capitalize<Text> {
-  // It is what the type says.
+  // The value has this type.
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}` as Capitalize<Text>;
 }

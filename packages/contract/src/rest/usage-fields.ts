@@ -4,7 +4,7 @@ import { nullable, Timestamp, Uuid } from './fields.ts';
 
 const Day = Type.String({ description: 'Midnight in UTC, RFC 3339' });
 
-/** Time that a sandbox ran on one day times what was allocated to it, exact to the millisecond. */
+/** The time that a sandbox ran on one day, times its allocation, exact to the millisecond. */
 const SandboxUsageRow = strictObject({
   sandbox_id: Uuid,
   day: Day,

@@ -8,7 +8,7 @@ const BASE64 = /^[A-Za-z0-9_-]*={0,2}$/;
 // Without `ignoreBOM` a leading byte order mark would vanish from the name.
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A path in a volume as headers carry it: they hold ASCII alone. The volume itself is the empty text. */
+/** Encodes a path in a volume for a header, which holds ASCII only. The volume itself is the empty text. */
 export function encodeVolumePath(path: string): string {
   const binary = Array.from(new TextEncoder().encode(path), (byte) => String.fromCodePoint(byte)).join('');
   return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
@@ -21,7 +21,7 @@ export function decodeVolumePath(header: string, field: string): string {
 }
 
 /**
- * A path relative to a volume, of parts that are names; empty for the volume itself. `field` says where the caller wrote it.
+ * Checks a path relative to a volume: its parts are names; empty for the volume itself. `field` names the field in the request.
  * @returns the path
  * @throws PlatformError `invalid_volume_path`
  */

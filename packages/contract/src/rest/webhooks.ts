@@ -80,7 +80,7 @@ const COMMON = {
 const ONE = { path: '/webhooks/{webhook_id}', params: strictObject({ webhook_id: Uuid }) } as const;
 const ERRORS = ['not_found'] as const;
 
-/** Where an organization is told of its events: https://www.standardwebhooks.com */
+/** Webhooks, to which the events of an organization are posted: https://www.standardwebhooks.com */
 export const webhookOperations = {
   'webhooks.list': {
     ...COMMON,

@@ -1,6 +1,6 @@
 import { fieldAt, isFields, type JsonSchema, type Problem } from './json-schema.ts';
 
-/** Which shape of several a caller meant with a value that fits none, or why it can be none of them. */
+/** Chooses the branch of a union that a caller most likely meant with an invalid value, or says why it fits none. */
 export function chooseBranch(
   branches: readonly JsonSchema[],
   value: unknown,
@@ -30,7 +30,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-/** Shapes that differ in the value of one field, such as `type`. Undefined: they do not. */
+/** For branches that differ in the value of one field, such as `type`. Undefined: they do not. */
 function chooseByTag(
   branches: readonly JsonSchema[],
   value: Readonly<Record<string, unknown>>,
@@ -57,7 +57,7 @@ function valuesOf({ properties = {} }: JsonSchema, name: string): readonly unkno
   return field?.enum ?? (field?.const === undefined ? [] : [field.const]);
 }
 
-/** Shapes that differ in the fields that they have. */
+/** For branches that differ in the fields that they have. */
 function chooseByFields(
   branches: readonly JsonSchema[],
   value: Readonly<Record<string, unknown>>,

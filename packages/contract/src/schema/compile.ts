@@ -6,13 +6,13 @@ type Compiler = typeof schemas;
 
 let compiler: Compiler | undefined;
 
-/** Tells whether a value fits a schema, and what is wrong with it. */
+/** Checks values against a schema and lists what is wrong with them. */
 export interface Validator<T = unknown> {
   check(value: unknown): value is T;
   errors(value: unknown): readonly TLocalizedValidationError[];
 }
 
-/** Takes milliseconds: whoever checks often keeps what it made. */
+/** Compiles a schema. Takes milliseconds: keep the validator for repeated checks. */
 export function compile<T extends TSchema>(schema: T): Validator<Static<T>> {
   const validator = loadCompiler().Compile(schema);
   return {
@@ -22,12 +22,11 @@ export function compile<T extends TSchema>(schema: T): Validator<Static<T>> {
 }
 
 /**
- * What turns schemas into checks is loaded with the first of them, because nobody checks anything before a server listens.
- * To be called early by whoever cannot read the files later, or has nothing else to do. This alone needs Node: a browser can
- * load the rest of the contract.
+ * Loads the schema compiler at its first use, because a server checks nothing before it listens. Call it early in a process that
+ * cannot read the files later, or that is idle. Only this needs Node: a browser can load the rest of the contract.
  */
 export function loadCompiler(): Compiler {
-  // It is the module that the type names.
+  // The type is that of this module.
   compiler ??= process.getBuiltinModule('node:module').createRequire(import.meta.url)(
     'typebox/schema',
   ) as Compiler;

@@ -3,7 +3,7 @@ import { chooseBranch } from './choose-branch.ts';
 import { compile, type Validator } from './compile.ts';
 import { fieldAt, isFields, itemAt, type JsonSchema, type Problem } from './json-schema.ts';
 
-/** Where a value first breaks its schema, and what is wrong there. Of several shapes the one counts that was meant. */
+/** The first place where a value breaks its schema, and what is wrong there. In a union the branch counts that was most likely meant. */
 export function firstProblem(schema: TSchema, value: unknown, whole: string): Problem {
   const { field, reason } = find(schema, value, '');
   return { field: field === '' ? whole : field, reason };
@@ -19,7 +19,7 @@ function find(schema: JsonSchema, value: unknown, path: string): Problem {
   return below ?? { field: path, reason: reasonOf(schema, value) };
 }
 
-/** There may be as many fields as fit into a request; these are told. */
+/** A request may have very many unknown fields; an error lists at most this many. */
 const MAX_NAMED = 5;
 
 function findInFields(
@@ -77,12 +77,12 @@ function fits(schema: JsonSchema, value: unknown): boolean {
   return validatorOf(schema).check(value);
 }
 
-/** As many as there are parts of the contract's schemas at most. */
+/** Validators of parts of the contract's schemas, so the number of entries is bounded. */
 const validators = new WeakMap<JsonSchema, Validator>();
 
 function validatorOf(schema: JsonSchema): Validator {
   let validator = validators.get(schema);
-  // It is a part of a schema of the contract.
+  // The value is a part of a schema of the contract.
   if (validator === undefined) validators.set(schema, (validator = compile(schema as TSchema)));
   return validator;
 }

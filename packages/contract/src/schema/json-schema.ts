@@ -1,4 +1,4 @@
-/** What is read of a schema to say what is wrong with a value. */
+/** The parts of a schema that are read to describe a problem. */
 export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;

@@ -1,9 +1,9 @@
 import type { TSchema, Type as Typebox } from 'typebox';
 
-/** What a schema says, as JSON has it. */
+/** A schema as a JSON object. */
 type Keywords = Readonly<Record<string, unknown>>;
 
-/** Remembered at a field until the object around it lists what is required; not part of the schema. */
+/** Marks a field as optional until its object lists the required ones; not part of the schema. */
 const OPTIONAL = '~optional';
 const ANY_KEY = '^.*$';
 

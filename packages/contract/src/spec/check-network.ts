@@ -4,7 +4,7 @@ import { MAX_PLACEHOLDER_BYTES, type HostPattern, type SecretEntry, type Secrets
 type Refuse = (field: string, reason: string) => Error;
 type Env = readonly { readonly key: string }[];
 
-/** What the schema of a network cannot say. `refuse` makes the error that names the field. */
+/** The rules of a network that its schema cannot express. `refuse` makes the error that names the field. */
 export function checkNetwork(network: Network | undefined, env: Env, refuse: Refuse): void {
   const { secrets, tls } = network ?? {};
   checkEntries(secrets?.entries ?? [], env, refuse);
@@ -82,7 +82,7 @@ function checkSubstitution({ injection, substitution }: SecretEntry, field: stri
     throw refuse(`${field}.header_fields`, 'names headers, but headers is false; leave one of them out');
 }
 
-/** Names of hosts, which the schema takes for any text. */
+/** Checks host names, which the schema only knows as text. */
 export function checkHosts(hosts: readonly HostPattern[], field: string, refuse: Refuse): void {
   for (const [index, host] of hosts.entries()) {
     if (host.type === 'any') continue;
@@ -94,7 +94,7 @@ export function checkHosts(hosts: readonly HostPattern[], field: string, refuse:
   }
 }
 
-/** Labels of letters, digits, hyphens and underscores between dots. An address is no name: no certificate proves it here. */
+/** Labels of letters, digits, hyphens and underscores between dots. An address is not a name: certificates are not checked for addresses here. */
 function isHostName(text: string): boolean {
   const name = text.replace(/\.$/, '');
   const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;

@@ -55,7 +55,7 @@ function checkEnv(env: readonly { readonly key: string }[]): void {
   }
 }
 
-/** With these a thread could leave the share of the processor that its sandbox has. */
+/** With these a thread could exceed the CPU share of its sandbox. */
 const PRIORITIES: ReadonlySet<string> = new Set(['nice', 'rtprio']);
 
 function checkRlimits(limits: readonly Rlimit[]): void {

@@ -1,22 +1,22 @@
 import type { NetworkPolicy } from './network.ts';
 
-/** What a sandbox gets that asks for nothing. */
+/** The defaults of a sandbox. */
 export const DEFAULT_VCPUS = 1;
 export const DEFAULT_MEMORY_MIB = 512;
 export const DEFAULT_DISK_MIB = 4096;
 export const DEFAULT_SHELL = '/bin/sh';
 export const DEFAULT_MAX_CONNECTIONS = 256;
-/** Between two measurements of what a sandbox uses. */
+/** Interval between two measurements of a sandbox's usage. */
 export const DEFAULT_METRICS_INTERVAL_MS = 1000;
 
-/** What a guest says of owners and modes in a folder of the host stays in an overlay, and off the host. */
+/** Changes of owners and modes by a guest in a host folder are kept in an overlay and do not reach the host. */
 export const DEFAULT_STAT_VIRTUALIZATION = 'strict';
 export const DEFAULT_HOST_PERMISSIONS = 'private';
 
-/** Names are asked of the host's own resolvers. */
+/** Names are resolved by the host's resolvers. */
 export const DEFAULT_DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
 
-/** Connections over TLS are left alone, unless there are secrets or somebody wants them read. */
+/** TLS connections are not intercepted, unless the sandbox has secrets or asks for it. */
 export const DEFAULT_TLS = {
   enabled: false,
   block_quic_on_intercept: true,
@@ -25,7 +25,7 @@ export const DEFAULT_TLS = {
   cache: { capacity: 1000, validity_hours: 24 },
 };
 
-/** Names through the gateway, and public addresses; what is published is reached. */
+/** The sandbox may resolve names through the gateway and reach public addresses; its published ports can be reached. */
 export const DEFAULT_POLICY = {
   default_egress: 'deny',
   default_ingress: 'allow',
@@ -41,7 +41,7 @@ export const DEFAULT_POLICY = {
   ],
 } satisfies NetworkPolicy;
 
-/** Of a sandbox without a network. */
+/** The policy of a sandbox without a network. */
 export const DENY_ALL = {
   default_egress: 'deny',
   default_ingress: 'deny',

@@ -12,10 +12,10 @@ const Pattern = Type.String({
 const CERTIFICATES_HINT = 'The text of certificates (PEM); no file of the host is read';
 
 const MAX_CACHED = 10_000;
-/** Clients refuse certificates that hold much longer. */
+/** Clients refuse certificates with a much longer validity. */
 const MAX_VALIDITY_HOURS = 24 * 90;
 
-/** How connections of a sandbox over TLS are read on their way. */
+/** How TLS connections of a sandbox are intercepted. */
 export const Tls = strictObject({
   enabled: Type.Optional(Type.Boolean({ default: false })),
   intercepted_ports: Type.Optional(

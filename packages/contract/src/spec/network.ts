@@ -41,7 +41,7 @@ const Dns = strictObject({
 });
 
 const Text = Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Type.Null()]);
-/** What a sandbox wants its own interface to be like. Null, like absent: as the engine chooses. */
+/** Settings of the sandbox's network interface. Null or absent: the engine chooses. */
 const Interface = strictObject({
   ipv4_address: Type.Optional(Text),
   ipv4_pool: Type.Optional(Text),
@@ -80,7 +80,7 @@ export type Network = Static<typeof Network>;
 
 const { policy, dns, strict, max_connections, max_udp_connections, tls, secrets } = Network.properties;
 
-/** What of the network can be changed while the sandbox exists. What is absent stays as it is; null is the default. */
+/** The network settings that can be changed while the sandbox exists. Absent: unchanged; null: the default. */
 export const NetworkChange = strictObject({
   policy,
   dns,
@@ -99,7 +99,7 @@ const SecretsField = Type.Optional(Type.Union([SecretsRequest, Type.Null()]));
 /** A change as callers may send it. */
 export const NetworkChangeRequest = strictObject({ ...NetworkChange.properties, secrets: SecretsField });
 
-/** What a create may say about the network: beside what the engine is told, the ports that the server publishes. */
+/** The network settings of a create: those for the engine, and the ports that the server publishes. */
 export const NetworkRequest = strictObject({
   ...Network.properties,
   secrets: SecretsField,

@@ -4,7 +4,7 @@ import { strictObject } from './strict.ts';
 
 export const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
 
-/** A port of the server's host that leads into a sandbox. The server keeps it; engines know nothing of it. */
+/** A port of the server's host that is forwarded into a sandbox. Only the server knows it; engines do not. */
 export const PublishedPort = strictObject({
   guest_port: Port,
   host_port: Port,

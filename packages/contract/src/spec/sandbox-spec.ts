@@ -69,7 +69,7 @@ export const Runtime = strictObject({
     Type.Boolean({ default: false, description: 'What the sandbox uses is not measured' }),
   ),
   metrics_sample_interval_ms: Type.Optional(
-    // SAFETY: one thread measures all sandboxes of a host; nobody may have it for themselves.
+    // SAFETY: one thread measures all sandboxes of a host; the minimum keeps one sandbox from taking all of its time.
     Type.Union(
       [Type.Integer({ minimum: DEFAULT_METRICS_INTERVAL_MS, maximum: MAX_METRICS_INTERVAL_MS }), Type.Null()],
       {
@@ -86,7 +86,7 @@ export const Init = strictObject({
   env: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String()]))),
 });
 
-/** A hundred years: whoever wants longer leaves it out. */
+/** A hundred years; for a longer time leave the field out. */
 export const MAX_DURATION_SECS = 3_155_760_000;
 const DurationSecs = Type.Optional(
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DURATION_SECS }), Type.Null()]),
@@ -98,7 +98,7 @@ export const Lifecycle = strictObject({
   max_duration_secs: DurationSecs,
 });
 
-/** What a sandbox is made of, in the shape callers send. Defaults are filled in by `completeSpec`. */
+/** The spec of a sandbox as callers send it. Defaults are filled in by `completeSpec`. */
 export const SandboxSpec = strictObject({
   image: strictObject({
     type: Type.Literal('oci'),

@@ -24,7 +24,7 @@ export const SecretsRequest = Type.Union(
 );
 type SecretsRequest = Static<typeof SecretsRequest>;
 
-/** The network that a caller has sent, with its secrets as a spec has them. */
+/** Converts the network of a request: its secrets get the form that a spec has. */
 export function readSecrets<T extends { secrets?: SecretsRequest | null }>(
   network: T,
 ): Omit<T, 'secrets'> & { secrets?: Secrets | null } {

@@ -2,11 +2,11 @@ import type { HostPattern, SecretEntry, Secrets } from './secrets.ts';
 
 type Action = { readonly type: 'block' | 'block_and_log' | 'block_and_terminate' };
 
-/** What happens to a placeholder on its way to a host that may not have the value. */
+/** What happens to a placeholder that is sent to a host that may not get the value. */
 export interface ViolationRule {
-  /** Hosts that are sent the placeholder as it is. */
+  /** Hosts to which the placeholder is sent unchanged. */
   readonly passthroughHosts: readonly HostPattern[];
-  /** For all other hosts. Null: as the next wider rule says. */
+  /** The action for all other hosts. Null: that of the next wider rule. */
   readonly action: Action | null;
 }
 
@@ -20,7 +20,7 @@ export interface Places {
   readonly body: boolean;
 }
 
-/** The rule of an entry, or of all entries, in whichever of the two forms it was sent. */
+/** The rule of an entry, or of all entries, from either of its two forms. */
 export function violationRule({
   on_violation: older = null,
   passthrough_hosts: passthroughHosts = [],
@@ -31,7 +31,7 @@ export function violationRule({
   return { passthroughHosts, action: older ?? action };
 }
 
-/** The places of an entry, in whichever of the two forms they were sent. */
+/** The places of an entry, from either of their two forms. */
 export function placesOf({
   injection,
   substitution,

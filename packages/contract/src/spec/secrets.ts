@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
-/** How many secrets one sandbox has at most: each request of it is searched for all of them. */
+/** The most secrets of one sandbox: each of its requests is searched for all of them. */
 export const MAX_ENTRIES = 64;
 export const MAX_HOSTS = 64;
 export const MAX_PLACEHOLDER_BYTES = 1024;
@@ -13,7 +13,7 @@ export const SecretName = Type.String({
   description: '1–128 letters, digits, dots, hyphens or underscores; the first one a letter or underscore',
 });
 
-/** What is kept outside of the sandbox. */
+/** The value, which is kept outside of the sandbox. */
 export const SecretValue = Type.String({ maxLength: 16_384, pattern: '^[^\\u0000]*$' });
 
 const HostName = Type.String({ minLength: 1, maxLength: 253 });
@@ -24,7 +24,7 @@ const Named = [
 export const HostPattern = Type.Union([...Named, strictObject({ type: Type.Literal('any') })]);
 export type HostPattern = Static<typeof HostPattern>;
 
-/** For a secret that is kept for an organization, whose hosts are all named. */
+/** For a secret of an organization, whose hosts are all named. */
 export const NamedHost = Type.Union([...Named]);
 export type NamedHost = Static<typeof NamedHost>;
 

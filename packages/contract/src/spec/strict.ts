@@ -11,8 +11,8 @@ export const RESERVED_LABEL_PREFIXES = ['sandbox.', 'microsandbox.', 'service.',
 export const MAX_LABELS = 64;
 
 /**
- * A map whose every key matches the pattern. Without the refusal of others, a key that does not match would be let through
- * together with whatever its value is.
+ * A map whose every key matches the pattern. Without `additionalProperties: false` a key that does not match would be accepted
+ * with an unchecked value.
  */
 export function strictRecord<T extends TSchema>(
   keyPattern: string,

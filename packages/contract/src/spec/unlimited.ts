@@ -12,7 +12,7 @@ export function isUnlimited(value: number): boolean {
 /** For JSON that others read as u64: they would refuse what a double is written as. */
 export function toU64(value: number): number {
   if (!isUnlimited(value)) return value;
-  // Written as it stands; the declared type is what its readers see. TypeScript does not know of `rawJSON` yet.
+  // Written verbatim; readers see the declared type. TypeScript does not know `rawJSON` yet.
   const { rawJSON } = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
   return rawJSON(UNLIMITED_TEXT) as number;
 }

@@ -5,7 +5,7 @@ import { ByteQueue } from '../channel/byte-queue.ts';
 import { ChannelClient } from '../channel/channel-client.ts';
 import type { ByteTransport } from '../channel/transport.ts';
 
-/** The far end of a channel for tests: answers what the test says, or any bytes at all. */
+/** A scripted agent for tests of the channel: sends the messages, or the raw bytes, that the test gives it. */
 export class ScriptedAgent {
   readonly transport: ByteTransport;
   readonly received: Message[] = [];
@@ -14,7 +14,7 @@ export class ScriptedAgent {
   readonly #splitter = new FrameSplitter();
   readonly #answer: (message: Message, agent: ScriptedAgent) => void;
   isClosed = false;
-  /** As when a peer reads no more and every buffer is full: writes are never done. */
+  /** Simulates a peer that stopped reading with full buffers: writes never resolve. */
   isStuck = false;
 
   constructor(answer: (message: Message, agent: ScriptedAgent) => void = () => undefined) {
@@ -64,7 +64,7 @@ export class ScriptedAgent {
   }
 }
 
-/** As transports may: the memory of a chunk is used for something else once the next one is asked for. */
+/** Overwrites the memory of a chunk once the next one is asked for, as transports may. */
 async function* lend(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     const lent = new Uint8Array(chunk);

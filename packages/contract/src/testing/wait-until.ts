@@ -6,8 +6,8 @@ export interface WaitOptions {
 }
 
 /**
- * Asks again until the answer is yes: for facts that nothing announces.
- * @throws when it stays no, for longer than a busy machine stands still
+ * Polls until the condition holds: for state changes without an event.
+ * @throws when it does not hold in time; the limit allows for a busy machine
  */
 export async function waitUntil(
   condition: () => boolean | Promise<boolean>,

@@ -6,21 +6,21 @@ import { clientOf } from './client.ts';
 export type User = RestCallOutput<'users.get'>;
 export type Organization = RestCallOutput<'organizations.list'>[number];
 
-/** Who uses the page. `session` is null in development mode, where nobody signs in. */
+/** The user of the page. `session` is null in development mode, which has no sign-in. */
 export interface Account {
   readonly user: User;
   readonly session: RestCallOutput<'session.get'> | null;
   readonly organizations: readonly Organization[];
 }
 
-/** Null: nobody is signed in. */
+/** Null: there is no signed-in user. */
 export const ACCOUNT = queryOptions({
   queryKey: ['account'],
   queryFn: ({ signal }) => readAccount(signal),
   staleTime: 60_000,
 });
 
-/** Set by whoever shows pages to it: it does not vanish under them when the session ends. */
+/** Set by the component that shows pages to the account, so that they stay when the session ends. */
 export const AccountContext = createContext<Account | null>(null);
 
 export function useAccount(): Account {
@@ -48,7 +48,7 @@ async function readSession(signal: AbortSignal): Promise<Account['session']> {
   try {
     return await clientOf(null).call('session.get', {}, { signal });
   } catch (error) {
-    // Development mode has none.
+    // Development mode has no session.
     if (SvcError.is(error, 'not_found')) return null;
     throw error;
   }

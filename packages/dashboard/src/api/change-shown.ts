@@ -2,8 +2,8 @@ import type { RestOperationName } from '@svc/contract/rest';
 import type { QueryClient } from '@tanstack/react-query';
 
 /**
- * Shows one item otherwise wherever these operations have answered with it. `which` are fields that tell it from others. What it
- * returns shows everything as it was before.
+ * An optimistic update: changes one item in all cached answers of these operations. `which` are fields that identify it. Returns a
+ * function that restores the cached answers.
  */
 export function changeShown(
   cache: QueryClient,

@@ -1,14 +1,14 @@
 import { Client } from '@svc/sdk';
 import { sendFile } from './send-file.ts';
 
-/** Pages elsewhere cannot send it; with the session's cookie alone the server changes nothing. */
+/** A header that pages of other origins cannot send; without it the server refuses changes by cookie (CSRF). */
 const PAGE_HEADER = 'x-svc-page';
 
 const clients = new Map<string | null, Client>();
 
 /**
- * The client of the SDK, for an organization or, with null, for what belongs to the user alone. It holds no credential: the browser
- * sends the cookie of the session, which no script can read.
+ * The client of the SDK, for an organization or, with null, for the user's own resources. It holds no credential: the browser sends
+ * the session's HttpOnly cookie.
  */
 export function clientOf(organization: string | null): Client {
   const known = clients.get(organization);

@@ -2,13 +2,13 @@ import { ERROR_DESCRIPTIONS } from '@svc/contract/error-descriptions';
 import { isErrorCode } from '@svc/contract/errors';
 import { SvcError } from '@svc/sdk';
 
-/** What a person is shown of a failure. */
+/** A failure as the page shows it. */
 export interface Explained {
   readonly code: string;
   readonly message: string;
   /** What to do about it; null: the message says it. */
   readonly remedy: string | null;
-  /** Under which the log of the server knows it. */
+  /** The id of the request in the log of the server. */
   readonly requestId: string | null;
 }
 
@@ -28,7 +28,7 @@ export function explainError(error: unknown): Explained {
   return { code, message, remedy: remedy === message ? null : remedy, requestId };
 }
 
-/** Of the field that the server found wrong; undefined: it named none. */
+/** The invalid field that the server named; undefined: it named none. */
 export function fieldOf(error: unknown): string | undefined {
   const field = SvcError.is(error) ? error.details?.['field'] : undefined;
   return typeof field === 'string' ? field : undefined;

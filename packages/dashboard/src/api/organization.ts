@@ -4,7 +4,7 @@ import { createContext, useContext } from 'react';
 import type { Organization } from './account.ts';
 import { clientOf } from './client.ts';
 
-/** The organization that the page is about; set by the shell, from the address. */
+/** The organization of the page; set by the shell from the address. */
 export const OrganizationContext = createContext<Organization | null>(null);
 
 export function useOrganization(): Organization {
@@ -13,15 +13,15 @@ export function useOrganization(): Organization {
   return organization;
 }
 
-/** For what a query is not made for: streams, channels, uploads. */
+/** The client for streams, channels and uploads, which are not queries. */
 export function useClient(): Client {
   return clientOf(useOrganization().slug);
 }
 
-/** From least to most, as the contract orders them. */
+/** The roles from least to most, in the order of the contract. */
 const ORDER: readonly Role[] = ['member', 'admin', 'owner'];
 
-/** Whether somebody with this role may do what takes `least`. The server decides; this only hides what it would refuse. */
+/** Whether this role includes the role `least`. The server decides; this only hides what it would refuse. */
 export function canAct(role: Role, least: Role): boolean {
   return ORDER.indexOf(role) >= ORDER.indexOf(least);
 }

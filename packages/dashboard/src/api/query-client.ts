@@ -4,13 +4,13 @@ import { ACCOUNT } from './account.ts';
 
 const FRESH_MS = 2000;
 
-/** What the page knows of the server. Who finds their session to be over is asked to sign in, wherever they are. */
+/** The cache of server answers. When a call finds that the session is over, the sign-in form is shown on every page. */
 export function createQueryClient(): QueryClient {
   const client: QueryClient = new QueryClient({
     queryCache: new QueryCache({ onError: noticeEnd }),
     mutationCache: new MutationCache({ onError: noticeEnd }),
     defaultOptions: {
-      // Whether the browser believes to be online says nothing of a server on the same machine, or in the same house.
+      // The browser's online state does not matter for a server on the same machine or network.
       queries: { staleTime: FRESH_MS, retry: shouldRetry, networkMode: 'always' },
       mutations: { retry: false, networkMode: 'always' },
     },
@@ -23,7 +23,7 @@ export function createQueryClient(): QueryClient {
   }
 }
 
-/** What the server has said stays as it is; that it did not answer may not. */
+/** Retries when the server did not answer: without a status, or with 502 and above. Its own errors are not retried. */
 function shouldRetry(failures: number, error: unknown): boolean {
   return failures < 2 && SvcError.is(error) && (error.status === null || error.status >= 502);
 }

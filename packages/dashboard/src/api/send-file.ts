@@ -1,11 +1,11 @@
 const watchers = new WeakMap<Blob, (sentBytes: number) => void>();
 
-/** Says how much of a file was sent, whenever a call of the client sends it. */
+/** Called with the number of bytes sent, for every upload of the client. */
 export function watchSending(file: Blob, onSent: (sentBytes: number) => void): void {
   watchers.set(file, onSent);
 }
 
-/** As `fetch`, which cannot say how far it is. The browser reads the file from its disk as it sends it. */
+/** Like `fetch`, with upload progress. The browser streams the file from disk. */
 export async function sendFile(url: string, init: RequestInit & { readonly body: Blob }): Promise<Response> {
   const { method = 'POST', headers, body, signal } = init;
   const request = new XMLHttpRequest();
@@ -19,7 +19,7 @@ export async function sendFile(url: string, init: RequestInit & { readonly body:
   const abort = (): void => request.abort();
   signal?.addEventListener('abort', abort);
   request.send(body);
-  // An abort before it was sent would not be told.
+  // An abort before `send` raises no event.
   if (signal?.aborted === true) reject(signal.reason);
   try {
     return await promise;

@@ -17,13 +17,13 @@ import { OrganizationContext } from './organization.ts';
 
 export interface CallSettings<Name extends RestOperationName> {
   readonly isOn?: boolean;
-  /** Asked again this often while somebody looks at the page; false: not by itself. */
+  /** Polling interval while the page is visible; false: no polling. */
   readonly everyMs?: number | false | ((latest: RestCallOutput<Name> | undefined) => number | false);
-  /** Shows what was there until the answer to changed input comes. */
+  /** Keeps showing the old answer until the answer to changed input arrives. */
   readonly keepsPrevious?: boolean;
 }
 
-/** What an operation of the control plane answers, by its name in `docs/reference/operations.md`; kept, and asked for again. */
+/** The cached answer of an operation of the control plane, by its name in `docs/reference/operations.md`. */
 export function useCall<Name extends RestOperationName>(
   name: Name,
   input: RestCallInput<Name>,
@@ -53,7 +53,7 @@ export interface Pages<Item> {
   readonly loadMore: () => void;
 }
 
-/** As `useCall`, for lists that come in pages; `query` of the input without its cursor. */
+/** Like `useCall`, for paged lists; `query` of the input without its cursor. */
 export function usePages<Name extends RestOperationName>(
   name: Name,
   input: RestCallInput<Name>,
@@ -66,7 +66,7 @@ export function usePages<Name extends RestOperationName>(
     queryFn: async ({ pageParam, signal }) => {
       const cursor = pageParam === null ? {} : { cursor: pageParam };
       const { query = {} } = input as { readonly query?: object };
-      // The operation is one whose answers are pages, and which takes a cursor.
+      // The operation takes a cursor, and its answers are pages.
       const paged = { ...input, query: { ...query, ...cursor } } as RestCallInput<Name>;
       return (await clientOf(slug).call(name, paged, { signal })) as Answer;
     },
@@ -86,14 +86,14 @@ export function usePages<Name extends RestOperationName>(
 }
 
 export interface ActionSettings<Name extends RestOperationName> {
-  /** Operations whose answers are asked for again afterwards; those of the same resource always are. */
+  /** Operations whose cached answers are invalidated afterwards; those of the same resource always are. */
   readonly refreshes?: readonly RestOperationName[];
-  /** Changes what is shown at once. What it returns undoes that when the call fails. */
+  /** An optimistic update of the cache; the function that it returns undoes it when the call fails. */
   readonly optimistically?: (cache: QueryClient, input: RestCallInput<Name>) => () => void;
   readonly onDone?: (output: RestCallOutput<Name>, input: RestCallInput<Name>) => void;
 }
 
-/** An operation that changes something. */
+/** A call that changes something. */
 export function useAction<Name extends RestOperationName>(
   name: Name,
   { refreshes = [], optimistically, onDone }: ActionSettings<Name> = {},
@@ -104,7 +104,7 @@ export function useAction<Name extends RestOperationName>(
     mutationFn: (input: RestCallInput<Name>) => clientOf(slug).call(name, input),
     onMutate: async (input) => {
       if (optimistically === undefined) return undefined;
-      // An answer that is on its way would show the old state again.
+      // A pending answer would show the old state again.
       await cache.cancelQueries({ predicate: ({ queryKey }) => concerns(queryKey, resourceOf(name)) });
       return optimistically(cache, input);
     },
@@ -119,7 +119,7 @@ export function useAction<Name extends RestOperationName>(
   });
 }
 
-/** Under what the answer of a call is kept. */
+/** The cache key of a call. */
 export function callKey(slug: string | null, name: RestOperationName, input: unknown): QueryKey {
   return ['call', slug, name, input];
 }

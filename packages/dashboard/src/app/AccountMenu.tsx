@@ -12,11 +12,11 @@ const THEME_WORDS: Readonly<Record<Theme, string>> = {
   dark: 'Theme: dark',
 };
 
-/** Who one is, how the page looks, and the way out. */
+/** The account, the theme, and signing out. */
 export function AccountMenu() {
   const { user, session } = useAccount();
   const [theme, nextTheme] = useTheme();
-  // Loaded anew: nothing of whoever was here is left for whoever comes next.
+  // Reloads the page, so that no data of this user is left in memory for the next one.
   const signOut = useAction('session.end', { onDone: () => location.assign('/') });
   return (
     <div className="account">

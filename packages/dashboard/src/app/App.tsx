@@ -33,7 +33,7 @@ export function App() {
   );
 }
 
-/** Whoever is not signed in sees the same addresses, and gets in there: nothing is sent along and led back to. */
+/** Without a session every address shows the sign-in form in place, so no redirect target is needed. */
 function Entrance() {
   const path = usePath();
   const { data: account, error, refetch } = useQuery(ACCOUNT);

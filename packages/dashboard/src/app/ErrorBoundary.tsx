@@ -5,7 +5,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** React asks for a class here: what a page throws while it is drawn is shown instead of it. */
+/** Shows an error that a page throws during rendering. React requires a class for this. */
 export class ErrorBoundary extends Component<Props, { readonly error: unknown }> {
   override state: { readonly error: unknown } = { error: null };
 

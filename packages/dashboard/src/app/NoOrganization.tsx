@@ -6,7 +6,7 @@ import { Button } from '../parts/Button.tsx';
 import { TextField } from '../parts/Field.tsx';
 import { Form, FormFailure } from '../parts/Form.tsx';
 
-/** Somebody who belongs to none yet makes one, or waits for an invite. */
+/** For users without an organization: they create one, or wait for an invite. */
 export function NoOrganization() {
   const [name, setName] = useState('');
   const cache = useQueryClient();

@@ -13,7 +13,7 @@ interface ShellProps {
   readonly children: ReactNode;
 }
 
-/** What stays around every page: where one is, where one can go, and who one is. */
+/** The frame around every page: breadcrumb, navigation and account. */
 export function Shell({ organization, children }: ShellProps) {
   const path = usePath();
   const { session } = useAccount();

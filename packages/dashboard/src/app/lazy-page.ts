@@ -5,7 +5,7 @@ export interface PageProps {
   readonly params: PathParams;
 }
 
-/** A page that is loaded when somebody opens it. */
+/** A page whose code is loaded when it is opened. */
 export function lazyPage<Name extends string>(
   load: () => Promise<{ readonly [Key in Name]: ComponentType<PageProps> }>,
   name: Name,

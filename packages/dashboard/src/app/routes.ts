@@ -3,7 +3,7 @@ import type { ComponentType } from 'react';
 import type { IconName } from '../parts/Icon.tsx';
 import { lazyPage, type PageProps } from './lazy-page.ts';
 
-/** Where a page stands in the navigation; pages without it are reached from others. */
+/** The place of a page in the navigation; pages without it are reached from others. */
 export interface NavigationEntry {
   readonly group: 'Run' | 'Resources' | 'Reports' | 'Organization';
   readonly label: string;
@@ -15,11 +15,11 @@ export interface Route {
   readonly path: string;
   readonly page: ComponentType<PageProps>;
   readonly entry?: NavigationEntry;
-  /** Hidden from members with less; the server refuses them anyway. */
+  /** The least role that sees the page; the server checks the role anyway. */
   readonly least?: Role;
 }
 
-/** For whoever is not signed in. */
+/** A page without a session. */
 export const OPEN_ROUTES: readonly Route[] = [
   { path: '/sign-in', page: lazyPage(() => import('../pages/sign-in/SignInPage.tsx'), 'SignInPage') },
   {

@@ -3,7 +3,7 @@ import { useState } from 'react';
 const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** The one thing that is kept in the browser. */
+/** The only value that is stored in the browser. */
 const KEY = 'theme';
 
 export function applyTheme(): void {

@@ -5,7 +5,7 @@ interface ValueProps {
   readonly onChange: (value: string) => void;
 }
 
-/** Whose account it is. */
+/** The e-mail address of the account. */
 export function EmailField({ isFixed = false, ...props }: ValueProps & { readonly isFixed?: boolean }) {
   return (
     <TextField
@@ -22,7 +22,7 @@ export function EmailField({ isFixed = false, ...props }: ValueProps & { readonl
   );
 }
 
-/** Of the second factor, where it is the next step. */
+/** The code of the second factor, where it is the next step. */
 export function SecondFactorField(props: ValueProps) {
   return (
     <TextField
@@ -37,7 +37,7 @@ export function SecondFactorField(props: ValueProps) {
   );
 }
 
-/** A password that somebody chooses. */
+/** A field for a new password. */
 export function NewPasswordField({
   label = 'Password',
   ...rest

@@ -6,11 +6,11 @@ export interface Bar {
 }
 
 interface BarChartProps {
-  /** Says what it shows, for who does not see it; the numbers stand in a table beside it. */
+  /** The accessible description; the numbers are in a table beside it. */
   readonly label: string;
   readonly bars: readonly Bar[];
   readonly format: (amount: number) => string;
-  /** As `format`, without the unit. */
+  /** Like `format`, without the unit. */
   readonly formatScale: (amount: number) => string;
   readonly formatLabel: (label: string) => string;
 }
@@ -19,7 +19,7 @@ const WIDTH = 720;
 const HEIGHT = 160;
 const GAP = 3;
 
-/** One bar per day or thing, between 0 and a round amount. */
+/** One bar per day or item, on a scale from 0 to a round value. */
 export function BarChart({ label, bars, format, formatScale, formatLabel }: BarChartProps) {
   const highest = roundUp(Math.max(...bars.map(({ amount }) => amount), 0));
   const step = WIDTH / Math.max(bars.length, 1);

@@ -4,7 +4,7 @@ import { Icon, type IconName } from './Icon.tsx';
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   readonly look?: 'plain' | 'primary' | 'danger' | 'quiet';
   readonly icon?: IconName;
-  /** It was pressed and works on it: it cannot be pressed again. */
+  /** The action is running: the button is disabled. */
   readonly isBusy?: boolean;
 };
 

@@ -1,6 +1,6 @@
 import { useCall } from '../api/use-call.ts';
 
-/** What the operator of the server lets network rules open at most; see decision 167. */
+/** The operator's ceiling for network rules; see decision 167. */
 export function CeilingHint() {
   const { data: capabilities } = useCall('capabilities.get', {});
   return capabilities === undefined ? null : describeCeiling(capabilities.network.ceiling);

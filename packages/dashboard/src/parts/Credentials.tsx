@@ -6,7 +6,7 @@ import { FormDialog } from './FormDialog.tsx';
 import { RemoveButton } from './RemoveButton.tsx';
 import { Time } from './Time.tsx';
 
-// What API keys and personal access tokens have in common: both are secrets that programs show.
+// Shared by API keys and personal access tokens.
 
 interface Credential {
   readonly id: string;

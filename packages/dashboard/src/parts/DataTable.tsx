@@ -5,7 +5,7 @@ import { Failure } from './Failure.tsx';
 import { handFocusOn } from './hand-focus-on.ts';
 import { LoadingTable } from './Loading.tsx';
 
-/** Drawn at a time: a folder may have as many entries as whoever fills it likes, and each costs the browser a millisecond. */
+/** Rows drawn at a time: a folder may have any number of entries, and each costs the browser a millisecond. */
 const DRAWN_ROWS = 200;
 
 export interface Column<Row> {
@@ -16,7 +16,7 @@ export interface Column<Row> {
 }
 
 interface DataTableProps<Row> {
-  /** Says what it lists, for who does not see it. */
+  /** The accessible name of the table. */
   readonly label: string;
   readonly columns: readonly Column<Row>[];
   /** Undefined: not known yet. */

@@ -8,16 +8,16 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** Over the page, with the keyboard kept inside and Escape to leave: the browser's own. Render it while it is open. */
+/** The browser's modal dialog, which traps the focus and closes with Escape. Render it while it is open. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  // While it is still part of the page: only then closing it gives the keyboard back to what had it before.
+  // Closed before it is removed from the page: only then the browser returns the focus.
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     return () => {
       dialog?.close();
-      // What opened it may be gone, or go with it: the row that was deleted, the button of a list that was empty.
+      // The element that opened it may be gone: a deleted row, the button of an empty list.
       handFocusOn(dialog);
     };
   }, []);
@@ -34,7 +34,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
 
 interface ConfirmProps {
   readonly title: string;
-  /** What happens, and what cannot be undone. */
+  /** The effect, and what cannot be undone. */
   readonly children: ReactNode;
   readonly action: string;
   readonly isBusy: boolean;
@@ -43,7 +43,7 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
-/** Asks before something is destroyed. */
+/** Confirms a destructive action. */
 export function ConfirmDialog({ title, children, action, isBusy, error, onConfirm, onClose }: ConfirmProps) {
   return (
     <Dialog title={title} onClose={onClose}>

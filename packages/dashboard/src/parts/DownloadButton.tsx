@@ -4,11 +4,11 @@ import { formatBytes } from './format-amount.ts';
 import { saveStream } from './save-stream.ts';
 import { showToast } from './toast-list.ts';
 
-/** Large files take their time. */
+/** A day, because the default time limit of the client is too short for large files. */
 const DOWNLOAD_MS = 24 * 60 * 60_000;
 
 interface DownloadButtonProps {
-  /** Says it to people; the last part of it is what the file is saved as. */
+  /** The path of the file as text; its last part is the name of the saved file. */
   readonly path: string;
   readonly sizeBytes: number;
   readonly read: (options: {
@@ -17,7 +17,7 @@ interface DownloadButtonProps {
   }) => Promise<AsyncIterable<Uint8Array>> | AsyncIterable<Uint8Array>;
 }
 
-/** Saves a file as the browser does, for as long as the page is open and nobody cancels it. */
+/** Downloads a file; leaving the page or cancelling ends the download. */
 export function DownloadButton({ path, sizeBytes, read }: DownloadButtonProps) {
   const download = useRef<AbortController>(null);
   const [receivedBytes, setReceived] = useState<number | null>(null);

@@ -3,7 +3,7 @@ import { Icon, type IconName } from './Icon.tsx';
 
 interface EmptyStateProps {
   readonly icon: IconName;
-  /** What is not there. */
+  /** What is missing. */
   readonly title: string;
   /** What to do about it. */
   readonly children: ReactNode;

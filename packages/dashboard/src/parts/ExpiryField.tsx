@@ -21,7 +21,7 @@ export function ExpiryField({
   );
 }
 
-/** What the API takes for it. */
+/** The value for the API. */
 export function expiryOf(days: string): string | null {
   return days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
 }

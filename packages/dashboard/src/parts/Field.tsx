@@ -10,7 +10,7 @@ import { useProblem } from './Form.tsx';
 interface FieldProps {
   readonly label: string;
   readonly hint?: ReactNode;
-  /** What it is for, as the API names it: what the server finds wrong with that is shown here. */
+  /** The API's name of the field; errors of the server about it are shown here. */
   readonly field?: string;
 }
 
@@ -20,7 +20,7 @@ interface Changes {
 
 type TextFieldProps = FieldProps & Changes & Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'>;
 
-/** A line to type in, with its name, what belongs there, and what is wrong. */
+/** A text input with label, hint and error. */
 export function TextField({ label, hint, field, onChange, ...rest }: TextFieldProps) {
   return (
     <Frame label={label} hint={hint} field={field}>
@@ -31,7 +31,7 @@ export function TextField({ label, hint, field, onChange, ...rest }: TextFieldPr
 
 type LinesFieldProps = FieldProps & Changes & Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, 'onChange'>;
 
-/** As `TextField`, for several lines. */
+/** Like `TextField`, for several lines. */
 export function LinesField({ label, hint, field, onChange, ...rest }: LinesFieldProps) {
   return (
     <Frame label={label} hint={hint} field={field}>
@@ -51,7 +51,7 @@ export function LinesField({ label, hint, field, onChange, ...rest }: LinesField
 type SelectFieldProps = FieldProps &
   Changes &
   Omit<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> & {
-    /** Value and what it is called. */
+    /** Value and label. */
     readonly choices: readonly (readonly [string, string])[];
   };
 
@@ -97,7 +97,7 @@ interface FrameProps {
   readonly label: string;
   readonly hint: ReactNode;
   readonly field: string | undefined;
-  /** The input itself, with what joins it to its name and to what is said of it. */
+  /** The attributes that connect an input with its label, hint and error. */
   readonly children: (bound: ReturnType<typeof boundTo>) => ReactNode;
 }
 
@@ -123,7 +123,7 @@ interface RemarkProps {
   readonly problem: ReactNode;
 }
 
-/** What belongs there, or what is wrong with what is there. */
+/** The hint of a field, or its error. */
 function Remark({ id, hint, problem }: RemarkProps) {
   if (problem === undefined)
     return (

@@ -13,7 +13,7 @@ import { isPartOf } from './is-part-of.ts';
 
 interface FormState {
   readonly error: unknown;
-  /** What the inputs of the form are for, as the API names it. */
+  /** The API's names of the fields that have an input. */
   readonly fields: Set<string>;
 }
 
@@ -21,14 +21,14 @@ const FormContext = createContext<FormState>({ error: null, fields: new Set() })
 
 interface FormProps {
   readonly className?: string;
-  /** Of the last time that it was sent; null: none. */
+  /** The error of the last submit; null: none. */
   readonly error: unknown;
   readonly onSubmit: () => void;
   readonly children: ReactNode;
 }
 
 /**
- * What is wrong with one field is said beside its input, which gets the keyboard; the rest where `FormFailure` stands.
+ * The error of a field is shown at its input, which gets the focus; other errors are shown by `FormFailure`.
  */
 export function Form({ className = 'stack', error, onSubmit, children }: FormProps) {
   const element = useRef<HTMLFormElement>(null);
@@ -50,7 +50,7 @@ export function Form({ className = 'stack', error, onSubmit, children }: FormPro
   );
 }
 
-/** A failure that no input of the form shows. */
+/** Shows a failure that no input of the form shows. */
 export function FormFailure() {
   const { error, fields } = useContext(FormContext);
   const named = fieldOf(error);
@@ -59,7 +59,7 @@ export function FormFailure() {
   return <Failure error={error} />;
 }
 
-/** What the server found wrong with what an input is for; undefined: nothing. */
+/** The server's error about the field of an input; undefined: none. */
 export function useProblem(field: string | undefined): ReactNode {
   const { error, fields } = useContext(FormContext);
   useLayoutEffect(() => {

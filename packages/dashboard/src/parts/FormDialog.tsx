@@ -5,7 +5,7 @@ import { Form, FormFailure } from './Form.tsx';
 
 interface FormDialogProps {
   readonly title: string;
-  /** On the button that sends it. */
+  /** The label of the submit button. */
   readonly action: string;
   readonly isBusy: boolean;
   readonly error: unknown;
@@ -14,7 +14,7 @@ interface FormDialogProps {
   readonly children: ReactNode;
 }
 
-/** A few fields over the page, and a button that sends them. */
+/** A dialog with a few fields and a submit button. */
 export function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children }: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>

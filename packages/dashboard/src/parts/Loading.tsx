@@ -1,4 +1,4 @@
-/** Where something is about to be shown. Appears after a moment, so that what is quick does not flicker. */
+/** A placeholder while data is loading. Appears after a moment, to avoid flicker. */
 export function Loading({ rows = 3 }: { readonly rows?: number }) {
   return (
     <div className="loading" role="status" aria-label="Loading">
@@ -7,7 +7,7 @@ export function Loading({ rows = 3 }: { readonly rows?: number }) {
   );
 }
 
-/** A panel in place of those that are about to be shown, as high as they are. */
+/** A placeholder panel of the final height. */
 export function LoadingPanel({ rows = 6 }: { readonly rows?: number }) {
   return (
     <section className="panel loading-panel">
@@ -16,7 +16,7 @@ export function LoadingPanel({ rows = 6 }: { readonly rows?: number }) {
   );
 }
 
-/** A whole page: its heading and a panel. */
+/** A placeholder page: a heading and a panel. */
 export function LoadingPage() {
   return (
     <>
@@ -34,7 +34,7 @@ interface LoadingTableProps {
   readonly rows?: number;
 }
 
-/** A table without its rows: they appear where it has bones. */
+/** A placeholder table with skeleton rows. */
 export function LoadingTable({ columns, rows = 5 }: LoadingTableProps) {
   return (
     <div className="table-room">

@@ -8,7 +8,7 @@ interface MeterProps {
 
 const NEARLY = 0.85;
 
-/** How much of a limit is taken. */
+/** The used part of a limit. */
 export function Meter({ label, used, limit, format }: MeterProps) {
   const part = limit === null || limit === 0 ? 0 : used / limit;
   const tone = part >= 1 ? 'bad' : part >= NEARLY ? 'warn' : 'good';

@@ -11,14 +11,14 @@ interface OnceDialogProps {
   readonly secret: string;
   /** What to do with it. */
   readonly advice?: ReactNode;
-  /** On the button that closes it. */
+  /** The label of the close button. */
   readonly done?: string;
   /** How it is used. */
   readonly children?: ReactNode;
   readonly onClose: () => void;
 }
 
-/** A secret that the server does not know any more once this is closed. */
+/** Shows a secret once: the server does not keep it. */
 export function OnceDialog({
   title,
   label,

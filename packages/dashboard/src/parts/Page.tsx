@@ -3,15 +3,15 @@ import { useEffect, type ReactNode } from 'react';
 
 interface PageProps {
   readonly title: string;
-  /** Beside the title: a state. */
+  /** A state beside the title. */
   readonly mark?: ReactNode;
   readonly hint?: ReactNode;
-  /** What can be done with all of it. */
+  /** The actions of the whole page. */
   readonly actions?: ReactNode;
   readonly children: ReactNode;
 }
 
-/** The frame of every page: its one heading, what can be done, and what it shows. */
+/** The frame of every page: heading, actions and content. */
 export function Page({ title, mark, hint, actions, children }: PageProps) {
   useEffect(() => {
     document.title = showLine(`${title} · svc`);

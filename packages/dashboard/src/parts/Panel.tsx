@@ -4,7 +4,7 @@ interface PanelProps {
   readonly hint?: ReactNode;
   readonly actions?: ReactNode;
   readonly children: ReactNode;
-  /** What it holds reaches its edges: a table, a terminal. */
+  /** The content has no padding: a table, a terminal. */
   readonly isFlush?: boolean;
 }
 

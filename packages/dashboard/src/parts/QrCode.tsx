@@ -1,10 +1,10 @@
 import { useMemo } from 'react';
 import { encode } from 'uqr';
 
-/** Modules of light around the code, without which readers do not find it. */
+/** The quiet zone around the code, in modules, which readers need. */
 const QUIET_ZONE = 4;
 
-/** A text for the camera of another device. Dark on light in every theme: readers expect that. */
+/** A text as a QR code. Dark on light in every theme, as readers expect. */
 export function QrCode({ label, text }: { readonly label: string; readonly text: string }) {
   const { data, size } = useMemo(() => encode(text, { ecc: 'M', border: QUIET_ZONE }), [text]);
   const squares = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : [])));

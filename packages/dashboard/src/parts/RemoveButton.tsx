@@ -3,10 +3,10 @@ import { Button } from './Button.tsx';
 import { ConfirmDialog } from './Dialog.tsx';
 
 interface RemoveButtonProps<Input> {
-  /** Says what is removed, also to who sees only the picture. */
+  /** The accessible name, which says what is removed. */
   readonly label: string;
   readonly question: string;
-  /** What happens, and what does not come back. */
+  /** The effect, and what cannot be undone. */
   readonly children: ReactNode;
   readonly verb: string;
   readonly input: Input;
@@ -18,7 +18,7 @@ interface RemoveButtonProps<Input> {
   };
 }
 
-/** A button of a row that asks before it destroys. */
+/** A delete button of a row, with a confirmation. */
 export function RemoveButton<Input>(props: RemoveButtonProps<Input>) {
   const { label, question, children, verb, input, action } = props;
   const [isAsking, setAsking] = useState(false);

@@ -1,6 +1,6 @@
 import type { SandboxStatus } from '@svc/contract/rest';
 
-/** How each is shown: its colour, its shape and its word, so that none of them carries the meaning alone. */
+/** Colour, shape and word of each status, so that colour alone carries no meaning. */
 const LOOKS: Readonly<Record<SandboxStatus, readonly [tone: string, word: string]>> = {
   created: ['rest', 'created'],
   starting: ['move', 'starting'],

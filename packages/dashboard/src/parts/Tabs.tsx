@@ -8,7 +8,7 @@ interface TabsProps {
   readonly current: string;
 }
 
-/** Views of one thing. Each has an address, so they are links. */
+/** Views of one object. Each has an address, so they are links. */
 export function Tabs({ label, tabs, current }: TabsProps) {
   const element = useRef<HTMLElement>(null);
   useEffect(() => {

@@ -11,7 +11,7 @@ export interface UploadWatch {
 
 interface UploadButtonProps {
   readonly look?: 'primary' | 'plain';
-  /** Sends one; what it throws is told, and the next one is sent. */
+  /** Sends one file; an error is shown, and the next file is sent. */
   readonly send: (file: File, watch: UploadWatch) => Promise<unknown>;
   readonly onDone?: () => void;
 }
@@ -19,11 +19,11 @@ interface UploadButtonProps {
 interface Progress {
   readonly file: File;
   readonly sentBytes: number;
-  /** After this one. */
+  /** Number of files that wait behind this one. */
   readonly waiting: number;
 }
 
-/** Chooses files and sends them one after the other, for as long as the page is open and nobody cancels it. */
+/** Uploads the chosen files one after the other; leaving the page or cancelling ends the upload. */
 export function UploadButton({ look = 'plain', send, onDone }: UploadButtonProps) {
   const input = useRef<HTMLInputElement>(null);
   const upload = useRef<AbortController>(null);
@@ -50,7 +50,7 @@ export function UploadButton({ look = 'plain', send, onDone }: UploadButtonProps
         aria-label="Files to upload"
         onChange={(event) => {
           const chosen = [...(event.target.files ?? [])];
-          // Or the same file could not be chosen again, after it failed say.
+          // Cleared, so that the same file can be chosen again, after a failure for example.
           event.target.value = '';
           if (chosen.length > 0) void sendAll(chosen);
         }}

@@ -1,4 +1,4 @@
-/** The next of 1, 2, 5, 10, … that is not less: what a scale ends with. 1 for nothing. */
+/** The end of a scale: the smallest of 1, 2, 5, 10, … that is not less. 1 for zero. */
 export function roundUp(amount: number): number {
   if (amount <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(amount));

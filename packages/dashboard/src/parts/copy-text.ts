@@ -1,6 +1,6 @@
 /**
- * Puts a text into the clipboard. Over plain HTTP browsers give scripts none: there it is selected beside `place` and copied as a
- * person would. Beside it, because a dialog takes the keyboard from what is outside. @throws Error when the browser refuses
+ * Copies a text to the clipboard. Over plain HTTP there is no clipboard API: there the text is selected in an element beside `place`
+ * and copied by a command. Beside `place`, because a dialog keeps the focus inside. @throws Error when the browser refuses
  */
 export async function copyText(text: string, place: HTMLElement): Promise<void> {
   // Undefined over plain HTTP, although its type does not say so.

@@ -21,7 +21,7 @@ export function formatCents(cents: number): string {
   return new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).format(cents / 100);
 }
 
-/** Two digits that say something, also of small amounts. */
+/** Two significant digits, also for small amounts. */
 export function formatScale(amount: number): string {
   return new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 }).format(amount);
 }
@@ -31,7 +31,7 @@ export function formatQuantity(quantity: number, unit: string): string {
   return `${formatNumber(quantity)} ${unit}${quantity === 1 ? '' : 's'}`;
 }
 
-/** At most two digits behind the point. */
+/** At most two decimal places. */
 export function formatNumber(amount: number): string {
   return new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }).format(amount);
 }

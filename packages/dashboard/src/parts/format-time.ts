@@ -16,21 +16,21 @@ export function ago(at: string, now: number): string {
   return words.format(Math.trunc(difference / length) || Math.sign(difference), unit);
 }
 
-/** Date and time where the viewer is. */
+/** Date and time in the viewer's time zone. */
 export function inFull(at: string): string {
   return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }).format(
     new Date(at),
   );
 }
 
-/** `2030-01-05` → `Jan 5`: of a day as the bill counts them, wherever the viewer is. */
+/** `2030-01-05` → `Jan 5`: a UTC day of the bill, in every time zone. */
 export function formatDay(day: string): string {
   return new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(
     new Date(`${day}T00:00:00Z`),
   );
 }
 
-/** `1d 4h`, `3m 20s`: of a span. */
+/** A duration: `1d 4h`, `3m 20s`. */
 export function formatSpan(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const parts = [

@@ -1,11 +1,11 @@
 /**
- * For who works with the keyboard, before something goes away: when what has it then goes along, they go on from the table that it
- * was in; the last row takes that along too, and then from the page.
+ * Call it before removing elements: when the focused element is removed too, the focus moves to its table, or to the page when the
+ * table is removed with its last row.
  */
 export function handFocusOn(leaving: Element | null): void {
   const table = leaving?.closest<HTMLElement>('.table-room');
   const page = leaving?.closest('main');
-  // By then it is gone.
+  // The element is removed by then.
   queueMicrotask(() => {
     if (document.activeElement === document.body) (table?.isConnected === true ? table : page)?.focus();
   });

@@ -1,4 +1,4 @@
-/** Hands the browser a file to keep. SAFETY: as bytes without a type, unless given, so that no page is opened in our name. */
+/** Saves a file through the browser. SAFETY: bytes without a type, unless given, so that it is never opened as a page of our origin. */
 export function saveFile(
   name: string,
   content: readonly BlobPart[],
@@ -9,6 +9,6 @@ export function saveFile(
   link.href = url;
   link.download = name;
   link.click();
-  // The browser has begun with it by then.
+  // The browser has started the download by then.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

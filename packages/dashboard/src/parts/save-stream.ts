@@ -1,24 +1,24 @@
 import { saveFile } from './save-file.ts';
 
 const FOLDER = 'downloads';
-/** Written at a time: what comes over the network comes in smaller pieces, and each write asks another process. */
+/** Size of a write: network chunks are smaller, and each write is a call to another process. */
 const PIECE_BYTES = 4 * 1024 * 1024;
-/** By then the browser has copied what it was handed, at 10 MB a second. */
+/** How long a file is kept after the download began: time for the browser to copy it, at 10 MB a second. */
 const [COPY_MS, COPY_BYTES_PER_MS] = [60_000, 10_000];
-/** What was left by a page that was closed meanwhile. */
+/** Age from which a leftover file of a closed page is removed. */
 const STALE_MS = 24 * 60 * 60_000;
 
-/** Where content is gathered until it is whole. */
+/** Temporary storage of content until it is complete. */
 interface Place {
   write(piece: Blob): Promise<void>;
   whole(): Promise<Blob>;
-  /** Only when nobody needs it any more; never rejects. */
+  /** Removes the content after its last use; never rejects. */
   remove(): Promise<void>;
 }
 
 /**
- * Hands the browser a file to keep, once all of it has come. Until then it lies on the disk, in the page's private part of it, or where
- * a page has none (it came over plain HTTP) in blobs, which the browser may move to its disk.
+ * Saves a stream as a file, once it is complete. Until then the content is in the page's private file system, or where there is
+ * none (over plain HTTP) in blobs, which the browser may move to disk.
  */
 export async function saveStream(
   name: string,
@@ -45,7 +45,7 @@ async function* inPieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
   let chunks: Uint8Array<ArrayBuffer>[] = [];
   let bytes = 0;
   for await (const chunk of content) {
-    // SAFETY: what is received is never in memory that others share.
+    // SAFETY: received chunks are never in shared memory.
     chunks.push(chunk as Uint8Array<ArrayBuffer>);
     if ((bytes += chunk.length) < PIECE_BYTES) continue;
     yield new Blob(chunks);
@@ -54,7 +54,7 @@ async function* inPieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
   yield new Blob(chunks);
 }
 
-/** Null where the browser has no such thing, or does not want to now. */
+/** Null where the browser has no private file system, or refuses access. */
 async function onDisk(): Promise<Place | null> {
   try {
     const root = await navigator.storage.getDirectory();
@@ -70,13 +70,13 @@ async function onDisk(): Promise<Place | null> {
         return await handle.getFile();
       },
       remove: async () => {
-        // It is closed already when it was whole.
+        // It is closed already when it was complete.
         await writable.abort().catch(() => undefined);
         await folder.removeEntry(name).catch(() => undefined);
       },
     };
   } catch {
-    // Not over plain HTTP, not in some private windows, not in older browsers: none of it is worth a word.
+    // Not available over plain HTTP, in some private windows, and in older browsers: expected, so not reported.
     return null;
   }
 }
@@ -84,7 +84,7 @@ async function onDisk(): Promise<Place | null> {
 async function removeStale(folder: FileSystemDirectoryHandle): Promise<void> {
   for await (const name of folder.keys())
     if (Date.now() - Number(name.split('-')[0]) > STALE_MS)
-      // Another page may be at it.
+      // Another page may be using it.
       await folder.removeEntry(name).catch(() => undefined);
 }
 

@@ -13,7 +13,7 @@ let toasts: readonly Toast[] = [];
 let nextId = 1;
 const listeners = new Set<() => void>();
 
-/** Says in a corner that something was done; with an error, that it was not. */
+/** Shows a short message in a corner; with an error, a failure. */
 export function showToast(text: string, error?: unknown): void {
   const toast: Toast = { id: nextId++, text, ...(error === undefined ? {} : { error }) };
   change([...toasts, toast]);

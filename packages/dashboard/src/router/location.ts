@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 const listeners = new Set<() => void>();
 
-/** Shows another page of this site. Addresses of other sites are never navigated to: what comes from an address stays a path. */
+/** Navigates to another page of this site. Only paths are accepted, so it never leads to another site. */
 export function navigate(to: string, options: { readonly replace?: boolean } = {}): void {
   const target = new URL(to, location.origin);
   if (target.origin !== location.origin) return;
@@ -17,7 +17,7 @@ export function usePath(): string {
   return useSyncExternalStore(subscribe, () => location.pathname);
 }
 
-/** What stands behind the question mark, and how to change one of it without a step in the history. */
+/** The query parameters, and a function that changes one without a history entry. */
 export function useSearch(): readonly [URLSearchParams, (name: string, value: string | null) => void] {
   const text = useSyncExternalStore(subscribe, () => location.search);
   const set = (name: string, value: string | null): void => {

@@ -1,7 +1,7 @@
-/** What stands in a path where its pattern has `:name`; `*` is the rest, with its slashes. */
+/** The parts of a path where its pattern has `:name`; `*` is the rest, with its slashes. */
 export type PathParams = Readonly<Record<string, string>>;
 
-/** Undefined: the path is none of this pattern. */
+/** Undefined: the path does not match. */
 export function matchPath(pattern: string, path: string): PathParams | undefined {
   const wanted = pattern.split('/').filter(Boolean);
   const given = path.split('/').filter(Boolean);
@@ -21,7 +21,7 @@ export function fillPath(pattern: string, params: PathParams): string {
   return pattern.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
 }
 
-/** Somebody may have typed it. */
+/** Decodes a part of a path; an invalid one, perhaps typed by hand, stays as it is. */
 function decode(part: string): string {
   try {
     return decodeURIComponent(part);

@@ -6,8 +6,8 @@ export { Fragment } from 'react/jsx-runtime';
 export type { JSX } from 'react';
 
 /**
- * What every element of the dashboard is made with, in place of React's own: whatever text becomes a part of the page, and whoever chose
- * it, what nobody sees in it is shown. What is in a field stays as it is, since it is sent as it is.
+ * The JSX runtime of the dashboard, in place of React's own: it makes invisible characters visible in every text of the page. The
+ * value of an input is left unchanged, because it is sent unchanged.
  */
 export function jsx(type: ElementType, props: object, key?: Key): ReactElement {
   return jsxOfReact(type, isDrawn(type) ? shown(props) : props, key);
@@ -17,7 +17,7 @@ export function jsxs(type: ElementType, props: object, key?: Key): ReactElement 
   return jsxsOfReact(type, isDrawn(type) ? shown(props) : props, key);
 }
 
-/** What is given to components comes here when they draw it. */
+/** Only host elements are handled; props of components arrive here when they render. */
 function isDrawn(type: unknown): boolean {
   return typeof type === 'string' || type === Fragment;
 }
@@ -35,7 +35,7 @@ function shown(props: Texts): object {
   return changed ?? props;
 }
 
-/** The same value when there is nothing to show in it. */
+/** Returns the same value when it has no invisible characters. */
 function visibleOf(value: unknown): unknown {
   if (typeof value === 'string') return showLines(value);
   if (!Array.isArray(value)) return value;

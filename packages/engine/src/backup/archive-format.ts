@@ -1,45 +1,45 @@
-/** A file begins with this line, whatever its format: `file` and people know it by it. */
+/** First line of every backup file, in every format version. `file` and people identify a backup by it. */
 export const MAGIC = Buffer.from('svc-backup\n');
-/** Raised when an older svc could not read it any more. */
+/** Raised when older versions of svc can no longer read the format. */
 export const FORMAT = 1;
 
-/** What a frame is: one byte for the type, four for the length of what follows. */
+/** Frame header: one byte for the type, four for the length of the payload. */
 export const FRAME = { head: 1, piece: 2, data: 3, pieceEnd: 4, end: 5 } as const;
 export const FRAME_HEADER_BYTES = 5;
-/** In front of the bytes of a data frame: their place in the piece. */
+/** Prefix of a data frame's payload: the offset in the piece. */
 export const OFFSET_BYTES = 8;
-/** Of one frame's bytes; whoever reads holds one frame at a time. */
+/** Largest payload of one frame; readers hold one frame in memory at a time. */
 export const MAX_DATA_BYTES = 1024 * 1024;
 export const MAX_JSON_BYTES = 64 * 1024;
 
-/** What is said of an archive before anything of it. */
+/** Header of an archive. */
 export interface ArchiveHead {
   readonly format: number;
-  /** Of the svc that wrote it. */
+  /** Version of the svc that wrote it. */
   readonly version: string;
   readonly createdAt: string;
-  /** False: the rows are in a PostgreSQL database that is backed up by its own means. */
+  /** False: the rows are in a PostgreSQL database, which is backed up separately. */
   readonly hasStore: boolean;
-  /** False: neither disks nor volumes, snapshots, images. */
+  /** False: the archive has no disks, volumes, snapshots or images. */
   readonly hasDisks: boolean;
 }
 
-/** Bytes at a place of a piece. Places come in order; what lies between them is a hole. */
+/** Bytes at an offset of a piece. Offsets ascend; gaps between them are holes. */
 export interface PieceData {
   readonly offset: number;
   readonly bytes: Buffer;
 }
 
-/** A file, by its path in the data folder; or the tar of a layer, whose size nobody knows before its end. */
+/** A file, by its path in the data folder; or the tar of a layer, whose size is known only at its end. */
 export interface Piece {
   readonly path: string;
   readonly sizeBytes: number | null;
   readonly data: AsyncIterable<PieceData>;
 }
 
-/** What an archive ends with: without it, it is cut off. */
+/** Last frame of an archive; an archive without it is truncated. */
 export interface ArchiveEnd {
   readonly pieces: number;
-  /** Over the checksums of all pieces, in their order. */
+  /** Checksum over the checksums of all pieces, in order. */
   readonly sha256: string;
 }

@@ -7,16 +7,16 @@ import type { LiveDisks } from '../rootfs/live-disk.ts';
 import { devicesByImage } from '../space/disk-limit.ts';
 import { usualReserve } from '../space/host-space.ts';
 
-/** What a sandbox that writes waits for at most; a copy that takes longer fails. */
+/** Longest time that a copy blocks writes of a sandbox; a copy that takes longer fails. */
 const MOST_FROZEN_MS = 120_000;
-/** How long a snapshot of the same disk is waited for. */
+/** How long a copy waits for a running snapshot of the same disk. */
 const BUSY_WAIT_MS = 60_000;
-/** `st_blocks` counts these, whatever the file system's own block size. */
+/** `st_blocks` counts units of 512 bytes, independent of the block size of the file system. */
 const STAT_BLOCK_BYTES = 512;
 
 /**
- * Copies the image of a file system, mounted or not, into `folder`, as it was at one moment. A sandbox that writes to it waits meanwhile,
- * and its reader finds no difference. @returns the copy; undefined when the image is gone
+ * Copies the image of a file system, mounted or not, into `folder`, as it was at one moment. Writes of the sandbox block meanwhile;
+ * readers see no difference. @returns the copy; undefined when the image is gone
  */
 export async function copyAtRest(
   liveDisks: LiveDisks,
@@ -32,7 +32,7 @@ export async function copyAtRest(
     return copy;
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
-    // It may have been started or stopped since we looked, or removed.
+    // The sandbox may have been started, stopped or removed since the check above.
     if (!(await exists(image))) return undefined;
     throw error;
   }
@@ -49,7 +49,7 @@ async function copyLive(liveDisks: LiveDisks, image: string, copy: string): Prom
   }
 }
 
-/** Sandboxes must not run out of room because of a copy. */
+/** Keeps free space for sandboxes while copying. */
 async function requireRoom(image: string, folder: string): Promise<void> {
   const { blocks: taken } = await stat(image);
   const { bavail, blocks, bsize } = await statfs(folder);

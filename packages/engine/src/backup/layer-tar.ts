@@ -11,11 +11,11 @@ const USER_XATTR = 'SCHILY.xattr.user.';
 const CREATE_OPTIONS = [...LAYER_TAR_OPTIONS, '--xattrs-include=trusted.overlay.opaque', '.'];
 
 /**
- * A layer as images have it: what it hides is said by files `.wh.…`, and not by devices and attributes as on the disk. So a restore unpacks it
- * like any layer, with no more trust.
+ * The tar of a layer in the form that registries use: removed files are marked by `.wh.…` entries instead of the devices and attributes
+ * that the disk holds. A restore unpacks it like any layer, with the same checks.
  */
 export async function* layerTar(folder: string): AsyncGenerator<Buffer> {
-  // SAFETY: no shell; the folder is the engine's own, and tar reads it without taking anything in it apart.
+  // SAFETY: no shell; the folder is the engine's own, and tar copies its contents without interpreting them.
   const tar = spawn('tar', ['--directory', folder, ...CREATE_OPTIONS], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8' },
@@ -25,7 +25,7 @@ export async function* layerTar(folder: string): AsyncGenerator<Buffer> {
   tar.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2000)));
   const writer = pack();
   const rewriting = rewrite(tar.stdout as AsyncIterable<Buffer>, writer);
-  // Its failure is that of the stream that is read here.
+  // A failure of tar destroys the stream that is read here.
   rewriting.catch((error: unknown) =>
     writer.destroy(error instanceof Error ? error : new Error(String(error))),
   );
@@ -34,7 +34,7 @@ export async function* layerTar(folder: string): AsyncGenerator<Buffer> {
     yield* writer as AsyncIterable<Buffer>;
     isWhole = true;
   } finally {
-    // A reader that stops early must not leave tar waiting for it; one that has written all of it ends by itself.
+    // Kills tar when a reader stops early; tar that has written everything ends by itself.
     if (!isWhole) {
       writer.destroy();
       tar.kill('SIGKILL');
@@ -65,12 +65,12 @@ function marker(name: string) {
   return { name, type: 'file', size: 0, mode: 0o600, uid: 0, gid: 0, mtime: new Date(0) } as const;
 }
 
-/** tar-stream works out the fields of an extended header that stand for long names and large numbers itself. */
+/** tar-stream derives the extended headers for long names and large numbers itself. */
 function asWritten({ name, type, size, mode, mtime, uid, gid, linkname, pax }: TarHeader) {
   const kept = Object.entries(pax ?? {}).filter(([key]) => key.startsWith(USER_XATTR));
   return {
     name,
-    // Layers hold files, folders and links alone, see `LayerRules`.
+    // Layers hold only files, folders and links, see `LayerRules`.
     type: type ?? 'file',
     size,
     // The type bits keep a mode of 0000 from being taken for "not given".

@@ -14,13 +14,13 @@ import {
   type PieceData,
 } from './archive-format.ts';
 
-/** Fills a buffer from the archive, or as much of it as there is left. @returns how many bytes */
+/** Fills a buffer from the archive, or a part of it at the end. @returns how many bytes */
 export type Source = (into: Buffer) => Promise<number>;
 
 /**
- * Reads an archive that anybody may have made: one frame in memory at a time, and nothing in it decides how much that is.
- * What is damaged, cut off or too new is `invalid_request` when it is met, at the latest behind the last piece; a caller that acts on pieces
- * keeps that apart until then.
+ * Reads an untrusted archive. It holds one frame in memory at a time; the archive cannot raise that limit.
+ * Damaged, truncated and too new archives fail with `invalid_request` where the fault is found, at the latest behind the last piece. A caller
+ * must not publish pieces before the end was read.
  */
 export class ArchiveReader {
   readonly #source: Source;
@@ -44,7 +44,7 @@ export class ArchiveReader {
     return head;
   }
 
-  /** Each is to be read to its end before the next. */
+  /** Each piece must be read to its end before the next one. */
   async *pieces(): AsyncGenerator<Piece> {
     for (;;) {
       const hash = createHash('sha256');
@@ -82,7 +82,7 @@ export class ArchiveReader {
     if ((await this.#source(Buffer.alloc(1))) !== 0) throw damaged();
   }
 
-  /** The end of a piece, which is its checksum, is not part of what it is the checksum of. */
+  /** The checksum frame is not part of the bytes that it covers. */
   async #frame(hash: Hash | null): Promise<{ readonly type: number; readonly content: Buffer }> {
     const header = await this.#exactly(FRAME_HEADER_BYTES);
     const type = header.readUInt8();
@@ -100,13 +100,13 @@ export class ArchiveReader {
   }
 }
 
-/** Its fields are whatever was written: whoever uses one looks at it first. */
+/** The values are unchecked input: callers validate each field before they use it. */
 function parse(content: Buffer): unknown {
   try {
     const value: unknown = JSON.parse(content.toString('utf8'));
     if (typeof value === 'object' && value !== null) return value;
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw damaged();
 }

@@ -10,19 +10,19 @@ import type { ArchiveHead, Piece, PieceData } from './archive-format.ts';
 import { ArchiveReader, refused, type Source } from './read-archive.ts';
 import { kindOfPath } from './saved-paths.ts';
 
-/** No file of ext4 is larger. */
+/** The largest file of ext4. */
 const MAX_FILE_BYTES = 16 * 2 ** 40;
 
 export interface RestoreOptions {
-  /** An empty private folder. What is left in it after a failure is the caller's to remove. */
+  /** An empty private folder. After a failure the caller removes its contents. */
   readonly folder: string;
-  /** Files of the server that an archive may hold besides the engine's, by their path. */
+  /** Files of the server that an archive may hold besides those of the engine, by path. */
   readonly serverFiles: readonly string[];
   readonly onPiece: (path: string) => void;
   readonly signal: AbortSignal;
 }
 
-/** Writes all of an archive into a folder. Only when this returns every checksum was right. */
+/** Writes all of an archive into a folder. Returns only when every checksum matched. */
 export async function restoreData(source: Source, options: RestoreOptions): Promise<ArchiveHead> {
   const { folder, serverFiles, onPiece, signal } = options;
   const reader = new ArchiveReader(source);
@@ -42,8 +42,8 @@ export async function restoreData(source: Source, options: RestoreOptions): Prom
 }
 
 /**
- * Sandboxes get new names towards the kernel. Those that the backup is of may run on this machine: an engine that found their handles in
- * its own records would end their processes as leftovers of its own.
+ * Gives sandboxes new handles. The sandboxes that the backup was made of may run on this machine: an engine that found their handles in
+ * its own records would kill their processes as its own leftovers.
  */
 async function renewHandles(folder: string): Promise<void> {
   const sandboxes = join(folder, 'sandboxes');
@@ -70,11 +70,11 @@ async function renewHandles(folder: string): Promise<void> {
   }
 }
 
-/** SAFETY: the path is one of those in `saved-paths.ts`, or the server's; all of them lie in folders that are made here, for root alone. */
+/** SAFETY: the path is one of those in `saved-paths.ts`, or the server's; all of them lie in folders that are made here with mode 0700. */
 async function prepareFolder(folder: string, path: string): Promise<void> {
   const inner = dirname(join(folder, path));
   await mkdir(inner, { recursive: true, mode: 0o700 });
-  // Where the engine notes what is being written.
+  // The folder in which the engine keeps uploads in progress.
   if (path.endsWith('/image.ext4')) await mkdir(join(inner, 'writing'), { recursive: true, mode: 0o700 });
 }
 
@@ -100,10 +100,10 @@ async function writeAll(file: FileHandle, bytes: Buffer, offset: number): Promis
     done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
 }
 
-/** With no more trust than in a layer of a registry; how large it may be, the disk decides. */
+/** Unpacks a layer with the same checks as one from a registry; only the disk limits its size. */
 async function restoreLayer(folder: string, { data }: Piece, signal: AbortSignal): Promise<void> {
   await mkdir(folder, { mode: 0o700 });
-  // As when it was unpacked first: its own root folder may say otherwise.
+  // Same mode as after a pull; the root folder in the archive may have another.
   await chmod(folder, 0o755);
   const limits = { ...DEFAULT_IMAGE_LIMITS, maxUnpackedBytes: Number.MAX_SAFE_INTEGER };
   try {

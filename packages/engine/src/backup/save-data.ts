@@ -11,12 +11,12 @@ import { copyAtRest } from './copy-at-rest.ts';
 import { layerTar } from './layer-tar.ts';
 import { kindOfPath } from './saved-paths.ts';
 
-/** No boot of any machine: a run that a restored record tells of is over. */
+/** A boot id that no machine has: runs in restored records count as ended. */
 const FORMER_BOOT = 'before the backup';
 
 export interface SaveOptions {
   readonly dataFolder: string;
-  /** A private folder on the same file system, for copies of disks; nobody else's. */
+  /** A private folder on the same file system, for copies of disks. Only this backup uses it. */
   readonly stage: string;
   readonly hasDisks: boolean;
   readonly signal: AbortSignal;
@@ -27,8 +27,8 @@ interface Saving extends SaveOptions {
 }
 
 /**
- * What of the engine's part of a data folder cannot be made anew, whether an engine runs on it or not. Whatever is removed meanwhile is left
- * out; of a sandbox, volume or snapshot there is all or nothing.
+ * Writes the part of the engine's data folder that cannot be rebuilt. Works with and without a running engine. Objects that are removed
+ * during the backup are left out; a sandbox, volume or snapshot is saved completely or not at all.
  */
 export async function* engineParts(options: SaveOptions): AsyncGenerator<Piece> {
   yield* file(options.dataFolder, 'authority.pem');
@@ -36,7 +36,7 @@ export async function* engineParts(options: SaveOptions): AsyncGenerator<Piece> 
   const hostCalls = new SvcHostCalls({ processes: 1 });
   try {
     const liveDisks = new LiveDisks(options.dataFolder, hostCalls);
-    // There may be no engine that lets go on what a backup before us has left frozen.
+    // Without a running engine this process has to thaw disks that an earlier backup left frozen.
     await liveDisks.recover();
     yield* parts({ ...options, liveDisks });
   } finally {
@@ -47,11 +47,11 @@ export async function* engineParts(options: SaveOptions): AsyncGenerator<Piece> 
 async function* parts(options: Saving): AsyncGenerator<Piece> {
   const { dataFolder } = options;
   const records: EngineRecord[] = await new RecordFiles(join(dataFolder, 'sandboxes')).readAll(() => {});
-  // Those that wait for a caller, or whose create has not answered, are nobody's.
+  // Skips warm sandboxes and those whose create has not returned: they have no owner yet.
   for (const record of records) if (record.id !== null && record.complete) yield* sandbox(options, record);
   for (const name of await namesIn(dataFolder, 'volumes')) yield* volume(options, name);
   for (const name of await namesIn(dataFolder, 'snapshots')) {
-    // The record says that it is whole, and it never changes.
+    // The record marks the snapshot as complete, and a complete snapshot never changes.
     yield* file(dataFolder, `snapshots/${name}/snapshot.json`);
     yield* file(dataFolder, `snapshots/${name}/disk.img`);
   }
@@ -69,7 +69,7 @@ async function* sandbox(options: Saving, record: EngineRecord): AsyncGenerator<P
     if (name.startsWith('log-')) yield* file(dataFolder, `sandboxes/${handle}/${name}`);
 }
 
-/** A backup holds disks and no processes, so that a sandbox that ran is stopped where the backup is restored. */
+/** A backup holds disks and no processes, so a running sandbox is restored as stopped. */
 function atRest(record: EngineRecord): EngineRecord {
   const isActive = ['starting', 'running', 'stopping'].includes(record.state);
   const state = isActive ? 'stopped' : record.state;
@@ -107,7 +107,7 @@ async function* images(dataFolder: string): AsyncGenerator<Piece> {
       yield* file(dataFolder, `images/${kind}/${name}`);
 }
 
-/** Its copy goes with the next one. */
+/** The copy is deleted when the next one is made. */
 async function stagedDisk(
   { dataFolder, stage, liveDisks, signal }: Saving,
   path: string,
@@ -121,7 +121,7 @@ async function stagedDisk(
   return piece;
 }
 
-/** One piece, or none when there is no such file, or none of ours. */
+/** One piece; none when the file is missing or is not a regular file. */
 async function* file(folder: string, name: string, path = name): AsyncGenerator<Piece> {
   if (kindOfPath(path) === null) return;
   const handle = await openFile(join(folder, name));
@@ -150,7 +150,7 @@ async function* pieces(handle: FileHandle, start: number, end: number): AsyncGen
   }
 }
 
-/** As pieces of a stream, whose places are those where the one before ended. */
+/** Splits a stream into pieces; each begins at the offset where the one before ended. */
 async function* placed(chunks: AsyncIterable<Buffer>): AsyncGenerator<PieceData> {
   let offset = 0;
   for await (const chunk of chunks) {
@@ -171,7 +171,7 @@ async function* single(bytes: Buffer): AsyncGenerator<Buffer> {
   yield await Promise.resolve(bytes);
 }
 
-/** SAFETY: a link in the place of a file of ours is no file of ours. */
+/** SAFETY: a symbolic link in the place of a file is skipped. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
@@ -190,7 +190,7 @@ async function namesIn(dataFolder: string, folder: string): Promise<readonly str
   }
 }
 
-/** An empty folder for copies of disks. What a backup before left there goes. */
+/** An empty folder for copies of disks. Removes leftovers of an earlier backup. */
 export async function prepareStage(stage: string): Promise<void> {
   await rm(stage, { recursive: true, force: true });
   await mkdir(stage, { mode: 0o700 });

@@ -1,9 +1,9 @@
-/** The tar of a layer; all others are files as they are. */
+/** The tar of a layer; every other piece is a plain file. */
 const LAYER = /^images\/layers\/[0-9a-f]{64}\/fs$/;
 
 /**
- * All that an archive of the engine's part may hold. SAFETY: what matches has no `..`, no link and no name of anybody's choice, so a
- * restore writes nowhere else.
+ * All paths that an archive of the engine's part may hold. SAFETY: a path that matches has no `..`, no link and no name that a user chose,
+ * so a restore cannot write outside its folder.
  */
 const FILES = [
   /^authority\.pem$/,
@@ -16,7 +16,7 @@ const FILES = [
   /^images\/layers\/[0-9a-f]{64}\/layer\.json$/,
 ];
 
-/** What a piece is, by its path; null: nothing that belongs into an archive. */
+/** The kind of a piece, by its path; null: the path does not belong in an archive. */
 export function kindOfPath(path: string): 'layer' | 'file' | null {
   if (LAYER.test(path)) return 'layer';
   const isDots = path.split('/').some((part) => /^\.+$/.test(part));

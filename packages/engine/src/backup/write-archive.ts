@@ -10,12 +10,12 @@ import {
   type Piece,
 } from './archive-format.ts';
 
-/** Takes bytes, and resolves when it wants more. */
+/** Writes bytes; resolves when the sink is ready for more. */
 export type Sink = (bytes: Buffer) => Promise<void>;
 
 /**
- * Writes an archive to its end, one piece after the other, holding one frame at a time. `onPiece` hears of each before its bytes.
- * @returns how many pieces it holds
+ * Writes an archive to its end, one piece after the other, with one frame in memory at a time. `onPiece` is called with each piece before
+ * its bytes. @returns how many pieces it holds
  */
 export async function writeArchive(
   head: Omit<ArchiveHead, 'format'>,

@@ -15,8 +15,8 @@ import { readKernelFile, writeKernelFile } from './kernel-file.ts';
 import { untilDone } from './until-done.ts';
 
 /**
- * The parent of the cgroups of processes of ours that work for one tenant. All of them together weigh as much as all sandboxes, and have
- * a part of the host's memory; when it is full the kernel ends the largest of them.
+ * The parent of the cgroups of helper processes that serve one tenant each. Together they have the CPU weight of all sandboxes together and
+ * a share of the host's memory; when that is full the kernel kills the largest of them.
  */
 export const TENANT_GROUP = `${CGROUP_PARENT}-tenants`;
 const CONTROLLERS = ['cpu', 'memory', 'pids'] as const;
@@ -25,10 +25,10 @@ const PERIOD_MICROSECONDS = 100_000;
 const MIB = 1024 * 1024;
 const TENANTS_SHARE = 4;
 const LEAST_TENANTS_BYTES = 1024 * MIB;
-/** As the kernel gives sockets a part of a machine's memory. */
+/** Share of memory for socket buffers, like the kernel's own default. */
 const SOCKET_SHARE = 8;
 
-/** How much memory all of them have together. */
+/** Memory limit of all of them together. */
 export function tenantsMemoryBytes(hostBytes = totalmem()): number {
   return Math.max(LEAST_TENANTS_BYTES, Math.floor(hostBytes / TENANTS_SHARE / MIB) * MIB);
 }
@@ -40,32 +40,32 @@ export interface GroupLimits {
 }
 
 /**
- * A cgroup for a process of ours that works for one tenant, with limits of its own, on hosts with version 1, hybrid and version 2
- * trees. A controller that the host lacks limits nothing.
+ * A cgroup with its own limits for a helper process that serves one tenant, on hosts with version 1, hybrid and version 2 trees.
+ * A limit whose controller the host lacks is not applied.
  */
 export class BoundedGroup {
   readonly #name: string;
   readonly #limits: GroupLimits;
   readonly #layout: CgroupLayout;
 
-  /** `name` is safe as that of a folder. */
+  /** `name` is safe as a folder name. */
   constructor(name: string, limits: GroupLimits, layout: CgroupLayout = readCgroupLayout()) {
     this.#name = name;
     this.#limits = limits;
     this.#layout = layout;
   }
 
-  /** Moves a process here, with all of its threads, and makes the cgroup if it is not there. */
+  /** Moves a process with all its threads into the cgroup; makes the cgroup when it is missing. */
   admit(pid: number): void {
     for (const tree of this.#trees()) {
       const folder = this.#make(tree);
       for (const [file, value] of limitsOf(tree, this.#limits)) writeKernelFile(`${folder}/${file}`, value);
-      // SAFETY: a child of the engine that it started a moment ago.
+      // SAFETY: a child of the engine that it started just before.
       writeKernelFile(`${folder}/cgroup.procs`, String(pid));
     }
   }
 
-  /** Removes the cgroup, whose processes have ended. Succeeds when it is gone. */
+  /** Removes the cgroup, whose processes have ended. Succeeds when it does not exist. */
   async remove(): Promise<void> {
     await Promise.all(
       this.#trees().map((tree) => removeGroup(`${tree.mountpoint}/${TENANT_GROUP}/${this.#name}`)),
@@ -91,7 +91,7 @@ export class BoundedGroup {
   }
 }
 
-/** Removes those whose name begins like this and that have no process: an earlier engine has left them. */
+/** Removes cgroups with this name prefix that hold no process: leftovers of an earlier engine. */
 export async function removeEmptyGroups(
   prefix: string,
   layout: CgroupLayout = readCgroupLayout(),
@@ -122,7 +122,7 @@ function limitsOf(tree: CgroupTree, limits: GroupLimits): readonly Setting[] {
     ],
     memory: [
       [MEMORY_FILE[tree.version], String(memoryBytes)],
-      // Version 2 counts what sockets hold with the rest.
+      // Version 2 includes socket memory in the memory limit.
       ...(tree.version === 2
         ? []
         : [['memory.kmem.tcp.limit_in_bytes', String(Math.floor(memoryBytes / SOCKET_SHARE))] as const]),
@@ -139,7 +139,7 @@ async function removeGroup(path: string): Promise<void> {
       return true;
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return true;
-      // Its last process is still on its way out.
+      // The last process is still exiting.
       if (isErrno(error, 'EBUSY')) return false;
       throw error;
     }

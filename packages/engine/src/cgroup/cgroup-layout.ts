@@ -37,7 +37,7 @@ export function parseCgroupLayout(
     const [mount = '', device = ''] = line.split(' - ');
     const [fstype, , superOptions = ''] = device.split(' ');
     const [, , , root, mountpoint = ''] = mount.split(' ');
-    // Other mounts show a part of a tree, for instance to a container on this host.
+    // Other mounts show only a part of a tree, for instance to a container on this host.
     if (root !== '/' || !mountpoint.startsWith('/sys/fs/cgroup')) continue;
     if (fstype === 'cgroup') {
       version = 1;
@@ -63,7 +63,7 @@ export function treeOf(layout: CgroupLayout, controller: string): CgroupTree | u
   return layout.trees.find((tree) => tree.controllers.includes(controller));
 }
 
-/** The names of the cgroups below one; none when it is gone. */
+/** The names of the cgroups below one; empty when it does not exist. */
 export function childrenOf(path: string): string[] {
   try {
     return readdirSync(path, { withFileTypes: true })

@@ -10,15 +10,15 @@ import { untilDone } from './until-done.ts';
 export interface CgroupUsage {
   /** CPU time used since the cgroup was made. */
   readonly cpuMicroseconds: number;
-  /** What would have to be given back: page cache that the kernel can drop at once is not counted. */
+  /** Without page cache that the kernel can drop at once. */
   readonly memoryBytes: number;
-  /** As the host sees them; threads do not count. Of gVisor these are its own. */
+  /** Host processes; threads do not count. With gVisor these are gVisor's own processes. */
   readonly processes: number;
 }
 
 /**
  * The cgroups of our sandboxes, one per sandbox under `/svc`, named by its handle, on hosts with version 1, hybrid and version 2 trees.
- * Runtimes make them; this reads, empties and removes them. Reading costs some 10 µs per file and no thread.
+ * Runtimes create them; this class reads, empties and removes them. A read costs some 10 µs per file and uses no thread.
  */
 export class Cgroups {
   readonly layout: CgroupLayout;
@@ -42,7 +42,7 @@ export class Cgroups {
     this.#folders = layout.trees.map((tree) => `${tree.mountpoint}/${CGROUP_PARENT}`);
   }
 
-  /** Before every start: whoever looks after hosts may have removed it since the last one. Costs some 30 µs. */
+  /** Called before every start: host tooling may have removed the parent since the last one. Costs some 30 µs. */
   makeParent(): void {
     const tree = treeOf(this.layout, 'cpuset');
     if (tree?.version === 1) fillCpusetParent(tree.mountpoint, `${tree.mountpoint}/${CGROUP_PARENT}`);
@@ -100,7 +100,7 @@ export class Cgroups {
   /** Ends every process of the cgroup; returns when none is left. Succeeds when there is no such cgroup. */
   async kill(handle: string): Promise<void> {
     await untilDone(`a process of ${handle}`, () => {
-      // Of the first tree in which there are any: all are in each of them, or the others have their turn.
+      // Reads the first tree that lists processes. Every tree lists all of them, or a later round reads the other trees.
       const trees = this.#folders.values().map((path) => processesIn(path, handle));
       const pids = trees.find((found) => found.length > 0);
       if (pids === undefined) return true;
@@ -123,14 +123,14 @@ export class Cgroups {
     return [...new Set(this.#folders.flatMap(childrenOf))];
   }
 
-  /** Lets it use at once what it has left of its share of the processor: so many microseconds at most. Over time its share stays. */
+  /** Allows a CPU burst of this many microseconds at most. The average share stays the same. */
   allowBurst(handle: string, microseconds: number): void {
     const file = this.layout.version === 1 ? 'cpu.cfs_burst_us' : 'cpu.max.burst';
     // Kernels before 5.14 have no such file.
     if (this.#quota !== undefined) writeKernelFile(`${this.#quota}/${handle}/${file}`, String(microseconds));
   }
 
-  /** Lets it run on these CPUs alone, in the kernel's list form. Its processes move at once, in some 0.1 ms. */
+  /** Pins it to these CPUs, in the kernel's list form. Its processes move at once, in some 0.1 ms. */
   setCpus(handle: string, cpus: string): void {
     if (this.#cpuset !== undefined) writeKernelFile(`${this.#cpuset}/${handle}/cpuset.cpus`, cpus);
   }
@@ -142,8 +142,8 @@ export class Cgroups {
   }
 
   /**
-   * Bounds what the sockets of a sandbox hold, for those that it makes from now on. On version 2 that is memory as any other. On version
-   * 1 nobody counts it until it has a limit of its own, and one sandbox could fill the buffers of the whole host.
+   * Bounds the socket memory of a sandbox, for sockets made from now on. On version 2 it is part of the memory limit. Version 1 does not
+   * count it unless it has a limit of its own, and one sandbox could fill the buffers of the whole host.
    */
   limitSockets(handle: string, memoryBytes: number): void {
     if (this.layout.version === 2) return;
@@ -152,9 +152,9 @@ export class Cgroups {
   }
 }
 
-/** A few connections at full speed. */
+/** Enough for a few connections at full speed. */
 const MIN_SOCKET_BYTES = 16 * 1024 * 1024;
-/** What the kernel gives to sockets by itself is about as much of a machine's memory. */
+/** The kernel's default for all sockets is about this share of a machine's memory. */
 const SOCKET_SHARE = 8;
 
 function processesIn(tree: string, handle: string): readonly number[] {
@@ -172,7 +172,7 @@ async function removeTree(path: string): Promise<void> {
       return true;
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return true;
-      // Busy: it has children, or its last process is still on its way out.
+      // Busy: it has children, or its last process is still exiting.
       if (!isErrno(error, 'EBUSY')) throw error;
     }
     const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
@@ -182,8 +182,8 @@ async function removeTree(path: string): Promise<void> {
 }
 
 /**
- * Makes the parent of our cgroups in version 1's tree of CPU sets, and gives it all that the tree has. A new cgroup there has no CPUs,
- * so of two runtimes that start the first two sandboxes of a host at once, one would find a parent that the other had made and not
+ * Makes the parent of our cgroups in version 1's cpuset tree, with all CPUs and memory nodes of the tree. A new cgroup there has no CPUs,
+ * so when two runtimes start the first two sandboxes of a host at the same time, one could find a parent that the other has made but not
  * yet filled, and fail.
  */
 function fillCpusetParent(tree: string, parent: string): void {
@@ -194,7 +194,7 @@ function fillCpusetParent(tree: string, parent: string): void {
       if (isEmpty) writeFileSync(`${parent}/${file}`, readKernelFile(`${tree}/${file}`) ?? '');
     }
   } catch (error) {
-    // A tree that cannot be written to: the runtime says so in its own words.
+    // The tree cannot be written to: the runtime reports that.
     if (!isErrno(error, 'EROFS', 'EACCES')) throw error;
   }
 }

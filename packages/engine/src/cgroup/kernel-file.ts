@@ -25,7 +25,7 @@ export function readKernelFile(path: string): string | undefined {
   }
 }
 
-/** Nothing when its process or cgroup is gone. As synchronous as reading. */
+/** Does nothing when its process or cgroup is gone. Synchronous, for the reason above. */
 export function writeKernelFile(path: string, text: string): void {
   let descriptor: number | undefined;
   try {

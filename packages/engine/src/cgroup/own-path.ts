@@ -1,6 +1,6 @@
 import type { CgroupTree } from './cgroup-layout.ts';
 
-/** Our own cgroup in a tree, by one of its controllers. `own` is the text of /proc/self/cgroup. */
+/** Path of our own cgroup in a tree, found by one of its controllers. `own` is the text of /proc/self/cgroup. */
 export function ownPath(tree: CgroupTree, controller: string, own: string): string | undefined {
   for (const line of own.split('\n')) {
     const [number, controllers = '', ...path] = line.split(':');

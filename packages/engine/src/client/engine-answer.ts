@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { isErrorCode, PlatformError } from '@svc/contract/errors';
 
-/** @throws PlatformError what the engine says was wrong */
+/** @throws PlatformError with the engine's own code and message */
 export function checkAnswer(response: IncomingMessage, text: string): void {
   if (response.statusCode !== undefined && response.statusCode < 300) return;
   const parsed: unknown = safeParse(text);
@@ -30,7 +30,7 @@ export async function* readLines<Line>(response: IncomingMessage): AsyncGenerato
   }
 }
 
-/** The body to its end; one that is cut off is an error, never a short answer. */
+/** Reads the body to its end; a truncated body is an error. */
 export async function* wholeBody(response: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of response) yield chunk as Uint8Array;
@@ -59,7 +59,7 @@ export function unreachable(error: NodeJS.ErrnoException): Error {
 
 function hintOf({ code, message }: NodeJS.ErrnoException): string {
   if (code === undefined) return `the engine hangs: ${message}; see \`svc engine logs\``;
-  // To start it would change nothing: it may well run, for somebody else.
+  // Starting an engine would not help: it may be running under another user.
   if (code !== 'EACCES') return 'the engine cannot be reached; start it with `svc engine start`';
   const [uid, gid] = [process.getuid?.(), process.getgid?.()];
   return `the engine's socket is not for user ${uid}; start the engine with \`svc engine start --socket-owner ${uid}:${gid}\`, or a server as whom the socket belongs to, with --run-as`;

@@ -16,7 +16,7 @@ export type EndReason =
   | 'idle_timeout'
   | 'max_duration'
   | 'host_restart'
-  /** `block_and_terminate` of a secret. */
+  /** A secret with `block_and_terminate` was violated. */
   | 'secret_violation';
 
 export interface SandboxView {
@@ -27,11 +27,11 @@ export interface SandboxView {
   readonly runtime: string;
   readonly image: { readonly reference: string; readonly id: string };
   readonly spec: SandboxSpec;
-  /** As it was told; null: the engine's own alone. */
+  /** The scope of the create; null: only images of the engine. */
   readonly networkCeiling: readonly string[] | null;
   readonly resolved: ResolvedSpec;
   readonly createdAt: string;
-  /** Latest run. */
+  /** The latest run. */
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   /** How the latest run ended; null while it is open. */
@@ -42,9 +42,9 @@ export interface SandboxView {
   } | null;
   readonly address: string | null;
   readonly timings: Readonly<Record<string, number>> | null;
-  /** Of a sandbox that ends soon by its own lifecycle. */
+  /** Set when the sandbox ends soon because of its lifecycle. */
   readonly ending: EndingView | null;
-  /** Of the newest event when this was seen: it and those before it tell nothing else. */
+  /** Sequence of the newest event at the time of this view; events up to it hold nothing newer. */
   readonly sequence: number;
 }
 
@@ -53,27 +53,27 @@ export interface EndingView {
   readonly at: string;
 }
 
-/** How long a sandbox may run and be idle; null: as long as it likes. */
+/** How long a sandbox may run and be idle; null: without limit. */
 export interface LifecycleUpdate {
   readonly max_duration_secs: number | null;
   readonly idle_timeout_secs: number | null;
 }
 
-/** What the image and this host have made of a spec: what holds for every process of the sandbox. */
+/** The spec with the values of the image and the host filled in. It holds for every process of the sandbox. */
 export interface ResolvedSpec {
-  /** The image's where the spec has none. */
+  /** From the image where the spec has none. */
   readonly entrypoint: readonly string[];
   readonly cmd: readonly string[];
-  /** `KEY=VALUE`: the image's, overridden by the spec's. */
+  /** `KEY=VALUE`: those of the image, overridden by those of the spec. */
   readonly env: readonly string[];
   readonly workdir: string;
   readonly user: string;
   readonly hostname: string;
-  /** The image's alone. */
+  /** From the image only. */
   readonly labels: Readonly<Record<string, string>>;
-  /** As this host grants them. */
+  /** As granted by this host. */
   readonly rlimits: NonNullable<SandboxSpec['rlimits']>;
-  /** What the sandbox has while it runs; null or absent: none. */
+  /** Addresses while it runs; null or absent: none. */
   readonly interface?: {
     readonly ipv4Address: string;
     readonly ipv6Address: string | null;
@@ -83,8 +83,8 @@ export interface ResolvedSpec {
 }
 
 /**
- * Values of secrets by the variables that hold their placeholders. They never travel in a spec, and are never shown. The engine keeps
- * them in memory files that end with the host, so every start brings them.
+ * Values of secrets by the variables that hold their placeholders. They are never part of a spec and never shown. The engine keeps them
+ * in memory-backed files, which a restart of the host deletes; so every start passes them again.
  */
 export type SecretValues = Readonly<Record<string, string>>;
 
@@ -92,10 +92,10 @@ export interface StartSandbox {
   readonly secretValues?: SecretValues;
 }
 
-/** What is absent of policy and DNS becomes the default; TLS and secrets stay unless they are null. Values are merged. */
+/** Absent policy and DNS become the default; absent TLS and secrets stay, null removes them. Values are merged. */
 export type NetworkUpdate = NetworkChange & {
   readonly secretValues?: SecretValues;
-  /** As in `CreateSandbox`. Absent: it stays as it is. What the policy allows beyond it is held back. */
+  /** As in `CreateSandbox`. Absent: unchanged. Where the policy allows more, the ceiling wins. */
   readonly networkCeiling?: readonly string[] | null;
 };
 
@@ -103,57 +103,57 @@ export interface CreateSandbox {
   /** 1–128 characters; a random one is made when absent. Creating twice with one id is `name_already_exists`. */
   readonly id?: string;
   readonly spec: SandboxSpec;
-  /** Absent: the strongest class this host has. */
+  /** Absent: the strongest class of this host. */
   readonly isolation?: Isolation;
   readonly registryAuth?: RegistryAuth | null;
-  /** Of `spec.network.secrets`, whose entries have no values themselves. */
+  /** For `spec.network.secrets`, whose entries hold no values. */
   readonly secretValues?: SecretValues;
-  /** Start it and answer when it runs. */
+  /** Start the sandbox and answer when it runs. */
   readonly start?: boolean;
   /** Volume ids by the names that `named` mounts use; a name without an entry is taken as the id. */
   readonly volumes?: Readonly<Record<string, string>>;
   /**
-   * Id of a snapshot: the disk begins as a copy of its disk, on the image that it was made on; the image of `spec` and its pull policy
-   * do not count. `disk_size_mib` may be larger than it was, and is as it was when absent. Patches are applied as to any new sandbox.
+   * Id of a snapshot: the disk starts as a copy of the snapshot's disk, on the same image; the image and pull policy of `spec` are ignored.
+   * `disk_size_mib` may be larger than the snapshot's, which is the default. Patches are applied as for any new sandbox.
    */
   readonly snapshot?: string;
-  /** Whose images may be used without asking their registry: those that are public, and those pulled for the same scope. */
+  /** Image scope: public images and images pulled for the same scope may be used without asking their registry. */
   readonly imageScope?: string;
-  /** How much all images of the scope may take, `storedBytes` of `HeldImagesView`; null: as much as they like. */
+  /** Limit for all images of the scope, compared with `storedBytes` of `HeldImagesView`; null: no limit. */
   readonly maxHeldBytes?: number | null;
-  /** Volume that relative `host` paths of binds and copied files resolve in. */
+  /** Volume in which relative `host` paths of binds and copied files are resolved. */
   readonly hostVolume?: string;
   /**
-   * A folder below each bind root and each disk image root, which the operator made for this caller: nothing else of the roots is in
-   * reach. Absent: all of the roots. Letters, digits and hyphens.
+   * A folder below each bind root and each disk image root that the operator made for this caller: other parts of the roots are not
+   * accessible. Absent: all of the roots. Letters, digits and hyphens.
    */
   readonly hostFolder?: string;
   /**
-   * What the sandbox may reach at most, even where its policy allows more: groups and ranges of addresses, or `all`. A policy that says more is
-   * refused. Absent or null: as much as this engine lets any sandbox reach, which holds in any case.
+   * Upper bound for what the sandbox may reach: groups and ranges of addresses, or `all`. A policy that allows more is refused. Absent or
+   * null: the bound of this engine, which holds in any case.
    */
   readonly networkCeiling?: readonly string[] | null;
 }
 
-/** What of a create can be judged before it is made. With `start`, what it needs of the host must be there already. */
+/** The part of a create that can be checked beforehand. With `start`, the host resources that it needs must exist already. */
 export type CheckSandbox = Pick<
   CreateSandbox,
   'spec' | 'isolation' | 'hostFolder' | 'start' | 'networkCeiling'
 >;
 
-/** A copy of the disk of a sandbox as it was at one moment. It never changes. */
+/** A copy of a sandbox's disk at one moment. It never changes. */
 export interface SnapshotView {
   readonly id: string;
   readonly sandboxId: string;
-  /** What the disk lies over. Cannot be removed as long as the snapshot exists. */
+  /** The image below the disk. It cannot be removed while the snapshot exists. */
   readonly image: { readonly reference: string; readonly id: string };
-  /** For whom the sandbox was made, see `CreateSandbox`; null or absent: for nobody in particular. */
+  /** The scope of the sandbox, see `CreateSandbox`; null or absent: none. */
   readonly imageScope?: string | null;
-  /** The least that a sandbox made from it has. */
+  /** The minimum for a sandbox made from it. */
   readonly diskSizeMib: number;
-  /** Length of the disk's file, most of it holes. */
+  /** Length of the disk's file, most of which is holes. */
   readonly sizeBytes: number;
-  /** What it takes on this host, when it shares nothing. */
+  /** Space on this host, when no block is shared. */
   readonly storedBytes: number;
   /** `sha256:…` over the digests of the blocks of the disk's file; docs/disk.md has a program that computes it. */
   readonly digest: string;
@@ -161,9 +161,9 @@ export interface SnapshotView {
 }
 
 export interface CreateSnapshot {
-  /** 1–128 characters; one that exists is `name_already_exists`. */
+  /** 1–128 characters; an id that exists is `name_already_exists`. */
   readonly id: string;
-  /** Must not be starting or stopping. Nothing else happens to it until its disk is copied; one that runs goes on. */
+  /** Must not be starting or stopping. The copy holds the lock of the sandbox; a running sandbox continues. */
   readonly sandboxId: string;
 }
 
@@ -178,7 +178,7 @@ export interface SandboxMetrics {
   readonly diskTotalBytes: number;
   readonly networkReceivedBytes: number;
   readonly networkSentBytes: number;
-  /** Those inside, svc's own included; threads do not count. */
+  /** Processes in the sandbox, svc's own included; threads do not count. */
   readonly processes: number;
 }
 
@@ -188,9 +188,9 @@ export interface LogEntry {
   readonly time: string;
   readonly source: LogSource;
   readonly text: string;
-  /** Which process wrote it; null for system entries. */
+  /** The process that wrote it; null for system entries. */
   readonly process: string | null;
-  /** Opaque; hand it back to continue after this entry. */
+  /** Opaque cursor; pass it back to continue after this entry. */
   readonly cursor: string;
 }
 
@@ -210,20 +210,20 @@ export const EVENT_TYPES = [
   'failed',
   'removed',
   'oom',
-  /** It ends soon by its own lifecycle; `reason` says which part of it. */
+  /** The sandbox ends soon because of its lifecycle; `reason` names the rule. */
   'ending',
-  /** What it may reach is another. */
+  /** Its network policy has changed. */
   'network_changed',
-  /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
+  /** The policy denied a connection or request; `reason` is JSON. Repeated denials are not all reported. */
   'policy_denied',
   'secret_violation',
-  /** The disk of the host is nearly full, or has room again; of no sandbox. */
+  /** The disk of the host is nearly full, or has room again; not tied to a sandbox. */
   'space_short',
   'space_back',
   'engine_started',
 ] as const;
 
-/** Something that happened to a sandbox. `sequence` grows by one and continues over restarts. */
+/** An event of a sandbox. `sequence` grows by one and continues over restarts. */
 export interface EngineEvent {
   readonly sequence: number;
   readonly time: string;
@@ -233,9 +233,9 @@ export interface EngineEvent {
 }
 
 export interface ReadEvents {
-  /** 0: all that are kept; absent: none of the past. */
+  /** 0: all kept events; absent: only new ones. */
   readonly after?: number;
-  /** No others; absent: all. */
+  /** Only these types; absent: all. */
   readonly types?: readonly EngineEvent['type'][];
 }
 
@@ -247,7 +247,7 @@ export interface ImageView {
   readonly architecture: string;
   readonly sizeBytes: number;
   readonly createdAt: string;
-  /** Who may use it without asking its registry; null: everybody. */
+  /** Scopes that may use it without asking its registry; null: all. */
   readonly scopes: readonly string[] | null;
   readonly layers: number;
 }
@@ -256,23 +256,23 @@ export interface PullImage {
   readonly reference: string;
   readonly policy?: PullPolicy;
   readonly auth?: RegistryAuth | null;
-  /** Opaque, at most 128 characters. What is pulled with credentials is kept for callers of this scope alone; see `imageScope`. */
+  /** Opaque, at most 128 characters. Images pulled with credentials are available to this scope only; see `imageScope`. */
   readonly scope?: string;
   /** As in `CreateSandbox`. */
   readonly maxHeldBytes?: number | null;
 }
 
-/** The images that a scope holds, and those that the operator provides. */
+/** The images that a scope holds, and those of the operator. */
 export interface HeldImagesView {
   readonly images: readonly HeldImageView[];
-  /** What those of the scope take, each layer once: their content, and 4 KiB for each file. */
+  /** Space of the scope's images, each layer counted once: content, and 4 KiB for each file. */
   readonly storedBytes: number;
 }
 
 export interface HeldImageView extends ImageView {
-  /** When the scope last did; null for what the operator provides. */
+  /** When the scope last used it; null for images of the operator. */
   readonly usedAt: string | null;
-  /** By a sandbox or a snapshot of the scope. */
+  /** In use by a sandbox or a snapshot of the scope. */
   readonly isInUse: boolean;
 }
 
@@ -287,7 +287,7 @@ export interface BuildDemoImages {
   readonly force?: boolean;
 }
 
-/** A line of a streamed answer: progress until one `result` or `error` ends it. */
+/** A line of a streamed answer: progress lines, then one `result` or `error`. */
 export type StreamLine<Result> =
   | { readonly progress: ImageProgress }
   | { readonly result: Result }
@@ -296,26 +296,26 @@ export type StreamLine<Result> =
 /** The disk of the host, in bytes. */
 export type SpaceView = HostSpaceView;
 
-/** Who takes how much of it. Layers that images share are counted for each of them. */
+/** Use of the disk by owner. Layers that images share are counted for each image. */
 export interface SpaceUser {
   readonly kind: 'sandbox' | 'volume' | 'snapshot' | 'image';
   readonly id: string;
   readonly bytes: number;
 }
 
-/** A process that is likely to be wanted in sandboxes like one that has it, so that those that wait have it already. */
+/** A process that callers often start in this kind of sandbox; warm sandboxes run it in advance. */
 export interface SpareProcess {
-  /** What it is known by in the sandbox. */
+  /** Its name in the sandbox. */
   readonly key: string;
   readonly cmd: string;
   readonly args: readonly string[];
-  /** Where it reads what it is to do. */
+  /** The descriptor at which it reads its input. */
   readonly stdinFd: number;
 }
 
-/** Sandboxes that are kept started because such were asked for lately. They belong to nobody. */
+/** Sandboxes that are kept started because similar ones were requested recently. They have no owner. */
 export interface PoolView {
-  /** How many wait at most; 0: none are kept. */
+  /** Maximum number of warm sandboxes; 0: none are kept. */
   readonly max: number;
   readonly waiting: readonly {
     readonly reference: string;
@@ -323,16 +323,16 @@ export interface PoolView {
     readonly vcpus: number;
     readonly memoryMib: number;
     readonly diskMib: number;
-    /** Its image is private: only callers who may use that image get this sandbox. */
+    /** True when its image is private: only callers who may use that image get this sandbox. */
     readonly isPrivate: boolean;
     readonly createdAt: string;
-    /** The programs that wait in it. */
+    /** The programs that run in it in advance. */
     readonly programs: readonly string[];
   }[];
-  /** Creates that got one, and that could have had one if it had been there, since the engine was started. */
+  /** Creates that got a warm sandbox, and creates that would have matched one, since the engine started. */
   readonly handedOut: number;
   readonly missed: number;
-  /** Removed because nobody asked any more, or the host needed the memory. */
+  /** Removed because demand stopped or the host needed the memory. */
   readonly givenBack: number;
 }
 

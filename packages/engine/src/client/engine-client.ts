@@ -45,15 +45,15 @@ import { ignoreProgress, query, segment, type OnProgress } from './engine-reques
 import { EngineImages } from './engine-images.ts';
 import { EngineVolumes } from './engine-volumes.ts';
 
-/** For what the engine answers from memory. */
+/** For calls that the engine answers from memory. */
 const READ_TIMEOUT_MS = 60_000;
-/** For what it does; longer than the longest grace of a stop. */
+/** For calls that do work; longer than the longest grace period of a stop. */
 const CHANGE_TIMEOUT_MS = 15 * 60_000;
 
 /**
- * Everything the engine does, for a caller in another process: HTTP over its unix socket. Calls fail with the engine's own `PlatformError`;
- * when the engine cannot be reached, with `orchestrator_unreachable`. Every call has a deadline; streams last as long as they like. The
- * watchdog ends all of them when the engine hangs (`setAbsence`).
+ * Client of the engine for other processes: HTTP over its unix socket. Calls fail with the engine's own `PlatformError`, or with
+ * `orchestrator_unreachable` when the engine cannot be reached. Every call has a deadline; streams have none. The watchdog ends all
+ * of them when the engine hangs (`setAbsence`).
  */
 export class EngineClient {
   readonly images = new EngineImages({
@@ -67,7 +67,7 @@ export class EngineClient {
   });
   readonly #socketPath: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
-  /** One connection of its own: it must not wait behind calls. */
+  /** A separate connection, so that it does not queue behind calls. */
   readonly #pulseAgent = new Agent({ keepAlive: true, maxSockets: 1 });
   readonly #upgradedSockets = new Set<Duplex>();
   #absence: string | null = null;
@@ -76,7 +76,7 @@ export class EngineClient {
     this.#socketPath = socketPath;
   }
 
-  /** Whether the engine answers at all, also while it is taken for absent. */
+  /** Whether the engine answers; asks it also while it is marked as absent. */
   async pulse(signal?: AbortSignal): Promise<{ readonly pid: number; readonly startTime: string }> {
     const options = { socketPath: this.#socketPath, path: '/pulse', agent: this.#pulseAgent };
     const outgoing = request(signal === undefined ? options : { ...options, signal });
@@ -88,12 +88,12 @@ export class EngineClient {
     return JSON.parse(text) as { pid: number; startTime: string };
   }
 
-  /** With a reason: the engine hangs. Calls and streams that wait for it fail now, and new ones at once, until it is null again. */
+  /** A reason marks the engine as hanging: open calls and streams fail now, new ones at once. null clears the mark. */
   setAbsence(reason: string | null): void {
     this.#absence = reason;
     if (reason === null) return;
     this.#agent.destroy();
-    // As when the engine ends: without an error, which nobody may be listening for.
+    // Destroyed without an error, as when the engine ends: an error event without a listener would end this process.
     for (const socket of this.#upgradedSockets) socket.destroy();
   }
 
@@ -101,17 +101,17 @@ export class EngineClient {
     return this.#json('GET', '/capabilities', undefined, signal);
   }
 
-  /** How full the disk of the host is. */
+  /** Free and used space of the host's disk. */
   space(signal?: AbortSignal): Promise<SpaceView> {
     return this.#json('GET', '/space', undefined, signal);
   }
 
-  /** And with what, most first. A file is looked at for each of them. */
+  /** Use of the disk by owner, largest first. Stats one file for each of them. */
   spaceUsers(signal?: AbortSignal): Promise<readonly SpaceUser[]> {
     return this.#json('GET', '/space/users', undefined, signal);
   }
 
-  /** The sandboxes that are kept warm. */
+  /** The warm sandboxes. */
   pool(signal?: AbortSignal): Promise<PoolView> {
     return this.#json('GET', '/pool', undefined, signal);
   }
@@ -125,7 +125,7 @@ export class EngineClient {
     return this.#withProgress('/sandboxes', request, onProgress, signal);
   }
 
-  /** Fails as a create of the same would, for what can be known without an image. Makes nothing. */
+  /** Fails as the same create would, as far as that is known without an image. Makes nothing. */
   async checkSandbox(request: CheckSandbox, signal?: AbortSignal): Promise<void> {
     await this.#json('POST', '/sandboxes/check', request, signal);
   }
@@ -134,7 +134,7 @@ export class EngineClient {
     return this.#json('POST', `/sandboxes/${segment(id)}/start`, options, signal);
   }
 
-  /** Asks the processes to end, and kills them after `graceMs` (default 10 s). Stopping a stopped sandbox succeeds. */
+  /** Sends SIGTERM, and SIGKILL after `graceMs` (default 10 s). Stopping a stopped sandbox succeeds. */
   stopSandbox(
     id: string,
     options: { readonly graceMs?: number } = {},
@@ -156,17 +156,17 @@ export class EngineClient {
     return this.#json('GET', '/sandboxes', undefined, signal);
   }
 
-  /** Sandboxes that are kept warm for callers who ask for one like this have the process from now on. */
+  /** Warm sandboxes of the same kind as this one run the process from now on. */
   async expectProcess(id: string, process: SpareProcess, signal?: AbortSignal): Promise<void> {
     await this.#json('POST', `/sandboxes/${segment(id)}/expect-process`, process, signal);
   }
 
-  /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */
+  /** Absent fields become the default. Takes effect at once, also on existing connections, and for later runs. */
   setNetwork(id: string, network: NetworkUpdate, signal?: AbortSignal): Promise<SandboxView> {
     return this.#json('PUT', `/sandboxes/${segment(id)}/network`, network, signal);
   }
 
-  /** Holds at once, and for later runs. */
+  /** Takes effect at once, and for later runs. */
   setLifecycle(id: string, lifecycle: LifecycleUpdate, signal?: AbortSignal): Promise<SandboxView> {
     return this.#json('PUT', `/sandboxes/${segment(id)}/lifecycle`, lifecycle, signal);
   }
@@ -175,7 +175,7 @@ export class EngineClient {
     return this.#json('POST', '/network/explain', request, signal);
   }
 
-  /** Copies the disk of a sandbox that does not run. A caller that aborts leaves nothing behind. */
+  /** Copies the disk of a sandbox that does not run. An aborted call leaves nothing behind. */
   createSnapshot(request: CreateSnapshot, signal?: AbortSignal): Promise<SnapshotView> {
     return this.#json('POST', '/snapshots', request, signal);
   }
@@ -188,7 +188,7 @@ export class EngineClient {
     return this.#json('GET', '/snapshots', undefined, signal);
   }
 
-  /** Always legal: sandboxes made from it have copies of their own. Removing a missing snapshot succeeds. */
+  /** Always allowed: sandboxes made from it have their own copies. Removing a missing snapshot succeeds. */
   async removeSnapshot(id: string, signal?: AbortSignal): Promise<void> {
     await this.#json('DELETE', `/snapshots/${segment(id)}`, undefined, signal);
   }
@@ -206,17 +206,17 @@ export class EngineClient {
     return this.#lines(`/sandboxes/${segment(id)}/logs?${query(options)}`, signal);
   }
 
-  /** What was decided about the network of a sandbox, oldest first; with `follow` also what comes, until the run is over. */
+  /** The network decisions of a sandbox, oldest first; with `follow` also new ones, until the run ends. */
   networkLog(id: string, options: ReadNetworkLog = {}, signal?: AbortSignal): AsyncIterable<NetworkLogLine> {
     return this.#lines(`/sandboxes/${segment(id)}/network/log?${query(options)}`, signal);
   }
 
-  /** Whoever publishes ports tells whom it did not let in. */
+  /** Reports visitors that the publisher of a port did not let in. */
   async noteRefusedVisitors(id: string, refused: RefusedVisitors, signal?: AbortSignal): Promise<void> {
     await this.#json('POST', `/sandboxes/${segment(id)}/network/log`, refused, signal);
   }
 
-  /** Those that are asked for, then new ones as they happen, for ever. An engine of before sends all types. */
+  /** The requested past events, then new ones as they happen, without end. Older engines send all types. */
   events(options: ReadEvents = {}, signal?: AbortSignal): AsyncIterable<EngineEvent> {
     return this.#lines(`/events?${query(options)}`, signal);
   }
@@ -233,7 +233,7 @@ export class EngineClient {
     signal?: AbortSignal,
   ): Promise<Result> {
     let last: StreamLine<Result> | undefined;
-    // Read to its end, so that the next call can use the same connection.
+    // Drains the body, so that the next call can reuse the connection.
     for await (const line of this.#postLines<StreamLine<Result>>(path, body, signal)) {
       if ('progress' in line) onProgress(line.progress);
       else last = line;
@@ -253,7 +253,7 @@ export class EngineClient {
     const response = await this.#send(method, path, body, signal, timeoutMs);
     const text = await readText(response);
     checkAnswer(response, text);
-    // The engine is trusted and of the same version; its answers are what engine-api.ts says.
+    // The engine is trusted and of the same version; its answers match engine-api.ts.
     return JSON.parse(text) as Result;
   }
 
@@ -276,11 +276,11 @@ export class EngineClient {
     const answered = this.#answer(outgoing);
     const refused = new AbortController();
     const sent = pipeline(Readable.from(content), outgoing, { signal: refused.signal });
-    // Awaited below; whatever breaks the sending breaks the answer first.
+    // Awaited below; an error while sending also fails the answer, which is read first.
     sent.catch(() => undefined);
     const response = await answered;
     const text = await readText(response);
-    // The engine may refuse before it has read everything: its answer is then the error to report, and nothing more is sent.
+    // The engine may refuse before it has read everything: its answer is then the error to report, and sending stops.
     if (response.statusCode !== 200) refused.abort();
     checkAnswer(response, text);
     await sent;
@@ -359,14 +359,14 @@ export class EngineClient {
           })
           .catch(reject);
       });
-      // Not once: a request that was given up and then loses its connection reports both, and the second must not end the process.
+      // `on`, not `once`: a request that is aborted and then loses its connection emits two errors, and an unhandled one ends the process.
       outgoing.on('error', (error) => reject(unreachable(error)));
       outgoing.end();
     });
   }
 }
 
-/** Its connection was kept from an engine that ended since: nothing of the request left this process. */
+/** A kept-alive connection to an engine that has ended since: no byte of the request was delivered. */
 function wasNotSent(outgoing: ClientRequest, error: unknown): boolean {
   return outgoing.reusedSocket && PlatformError.is(error) && isErrno(error.cause, 'EPIPE');
 }

@@ -5,14 +5,14 @@ const ENGINE_MAIN = programFile(import.meta.url, {
   source: '../daemon/main.ts',
 });
 /**
- * Calls leave much short-lived garbage. A nursery that may grow takes 128 MiB for it in the end, and a heap that grows by more at a time
- * takes half as much again as it needs; neither is ever given back.
+ * Memory options of V8. Calls leave much short-lived garbage: an unlimited nursery grows to 128 MiB, and a heap with larger growth steps
+ * takes half as much again as it needs; V8 gives neither back.
  */
 const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=25'];
 
 /**
- * What runs an engine. tini is a subreaper: what runtimes leave behind is reaped at once, where some hosts' own init takes seconds.
- * Signals to it reach the engine, and its end is the engine's: nobody would find an engine without it to stop it.
+ * The command that runs an engine. tini is a subreaper: it reaps what runtimes leave behind at once, where the init of some hosts takes
+ * seconds. tini passes signals on to the engine. An engine whose tini has died is killed: no command could find it to stop it.
  */
 export function engineCommand(
   dataFolder: string,

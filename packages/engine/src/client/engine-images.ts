@@ -1,7 +1,7 @@
 import type { BuildDemoImages, HeldImagesView, ImageView, ImportImage, PullImage } from './engine-api.ts';
 import { ignoreProgress, segment, type EngineCalls, type OnProgress } from './engine-request.ts';
 
-/** What the engine does with images. */
+/** The engine's image calls. */
 export class EngineImages {
   readonly #calls: Pick<EngineCalls, 'json' | 'withProgress'>;
 
@@ -49,7 +49,7 @@ export class EngineImages {
     return this.#calls.json('GET', `/scopes/${segment(scope)}/images`, undefined, signal);
   }
 
-  /** Gives the image up for one scope; it stays for those who hold it too. */
+  /** Removes the image from one scope; other scopes that hold it keep it. */
   async releaseImage(scope: string, reference: string, signal?: AbortSignal): Promise<void> {
     const path = `/scopes/${segment(scope)}/images/${segment(reference)}`;
     await this.#calls.json('DELETE', path, undefined, signal);

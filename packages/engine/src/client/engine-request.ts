@@ -2,7 +2,7 @@ import type { ImageProgress } from '../images/images.ts';
 
 export type OnProgress = (progress: ImageProgress) => void;
 
-/** How a request gets to the engine. */
+/** Transport of a request to the engine. */
 export interface EngineCalls {
   json<Result>(method: string, path: string, body: object | undefined, signal?: AbortSignal): Promise<Result>;
   withProgress<Result>(
@@ -16,10 +16,10 @@ export interface EngineCalls {
 }
 
 export function ignoreProgress(): void {
-  // The caller does not want it.
+  // Absent fields are not sent.
 }
 
-/** One part of a path. */
+/** One segment of a path. */
 export function segment(text: string): string {
   return encodeURIComponent(text);
 }

@@ -1,7 +1,7 @@
 import type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 import { query, segment, type EngineCalls } from './engine-request.ts';
 
-/** What the engine does with volumes and the files in them. */
+/** The engine's calls for volumes and the files in them. */
 export class EngineVolumes {
   readonly #calls: Pick<EngineCalls, 'json' | 'download' | 'upload'>;
 

@@ -13,19 +13,19 @@ export interface ProbedRuntime extends RuntimeProbe {
 export interface ProbedRuntimes {
   /** Usable, in order of preference. */
   readonly runtimes: readonly Runtime[];
-  /** Also those that failed their probe: their sandboxes may still run. */
+  /** Includes runtimes that failed their probe: their sandboxes may still run. */
   readonly knownRuntimes: readonly Runtime[];
   readonly defaultIsolation: Isolation | null;
   readonly missing: ReadonlyMap<Isolation, string>;
   readonly probes: readonly ProbedRuntime[];
 }
 
-/** May answer from memory instead of probing. */
+/** May answer from its cache instead of probing. */
 export type Recall = (runtime: Runtime, probe: () => Promise<RuntimeProbe>) => Promise<RuntimeProbe>;
 
 /**
- * Starts something small with each runtime and keeps those that work; `auto` is the strongest class among them.
- * Rejects when `signal` aborts, after nothing is left of what was started.
+ * Starts a small sandbox with each runtime and keeps the runtimes that work; `auto` is the strongest class among them.
+ * Rejects when `signal` aborts, after everything that it started is removed.
  */
 export async function chooseRuntimes(
   candidates: readonly Runtime[],

@@ -13,7 +13,7 @@ test('images are collected after the time that is set, again and again, and not 
     collect: async (unusedMs: number) => {
       asked.push(unusedMs);
       if (asked.length === 2) twice.resolve();
-      // The first fails, which must not be the end of it.
+      // The first round fails; the next one must follow all the same.
       if (asked.length === 1) throw new Error('the disk is full');
       return ['sha256:gone'];
     },

@@ -12,7 +12,7 @@ import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
 const PACKAGES = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 
-/** Set-up puts one there where the system's own lacks fixes. */
+/** Path of a runtime that set-up installs where the system's own lacks fixes. */
 const FIXED_RUNC = '/opt/svc/bin/runc';
 const GIB = 2 ** 30;
 const DAY_MS = 24 * 60 * 60_000;
@@ -21,46 +21,46 @@ const KEEP_IMAGES_DAYS = 7;
 const WARM_ADAPTIVE = 3;
 
 export interface EngineConfig {
-  /** Everything that must survive a restart of the host. */
+  /** Data that must survive a restart of the host. */
   readonly dataFolder: string;
-  /** A tmpfs of the engine's own: sockets and namespaces of this boot. */
+  /** A tmpfs of this engine: sockets and namespaces of this boot. */
   readonly runFolder: string;
   readonly socketPath: string;
-  /** Who may connect besides root; null for nobody. */
+  /** The user that may connect besides root; null: root only. */
   readonly socketOwner: { readonly uid: number; readonly gid: number } | null;
-  /** Distinguishes engines on one host: names of nft tables and the like. */
+  /** Tells engines on one host apart: part of the names of nft tables and the like. */
   readonly instance: string;
   readonly logLevel: string;
-  /** Null: one that nobody on this host uses. */
+  /** Null: the engine picks one that is unused on this host. */
   readonly addressPool: string | null;
   /** Null: sandboxes have no IPv6. */
   readonly ipv6Pool: string | null;
   readonly isolation: Isolation | 'auto';
   readonly runtimePaths: { readonly runc: string; readonly runsc: string; readonly crun: string };
   readonly warm: readonly WarmTarget[];
-  /** How many sandboxes are kept started of what was asked for lately, at most. */
+  /** Maximum number of sandboxes that are kept started for recently requested kinds. */
   readonly warmAdaptive: number;
   readonly preparedSlots: number;
   readonly preparedDisks: number;
   readonly bindRoots: readonly string[];
-  /** Folders of disk images that the kernel may be given to read; apart from the bind roots. */
+  /** Folders of disk images that the kernel may mount; separate from the bind roots. */
   readonly diskImageRoots: readonly string[];
   readonly insecureRegistries: readonly string[];
-  /** Registries in private networks; all others are asked from where only public addresses can be reached. */
+  /** Registries in private networks; connections to all others can reach public addresses only. */
   readonly trustedRegistries: readonly string[];
-  /** What images may cost, where it is not the default. */
+  /** Limits for images that differ from the default. */
   readonly imageLimits: Partial<ImageLimits>;
-  /** How long an image of a scope stays that nobody uses; null: for ever. */
+  /** How long an unused image of a scope is kept; null: forever. */
   readonly keepImagesMs: number | null;
   readonly nameservers: readonly string[];
   readonly maxProcesses: number;
-  /** Packets that a sandbox may send in a second, and receive. */
+  /** Packets per second of a sandbox, in each direction. */
   readonly maxPackets: number;
-  /** The same of MiB; null: any number. */
+  /** MiB per second, likewise; null: no limit. */
   readonly maxMib: number | null;
-  /** What sandboxes may reach at most. */
+  /** Upper bound for what sandboxes may reach. */
   readonly networkCeiling: readonly string[];
-  /** Where Node keeps compiled code, for the Node processes of the engine; null: nowhere. */
+  /** Node's compile cache for the Node processes of the engine; null: none. */
   readonly codeCache: string | null;
   /** PATH of this process. */
   readonly path: string;
@@ -94,11 +94,11 @@ const OPTIONS = {
   'network-ceiling': { type: 'string' },
   socket: { type: 'string' },
   'socket-owner': { type: 'string' },
-  // Tells servers and commands that look at our command line that a server started us.
+  // Marks the engine as started by a server; servers and commands read it from the command line.
   supervised: { type: 'boolean' },
 } as const;
 
-/** Reads the command line and the environment once; reports every bad value together. */
+/** Parses the command line and the environment once; reports every bad value together. */
 export function readConfig(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
@@ -226,7 +226,7 @@ function readWarm(text: string, problems: string[]): WarmTarget {
     return { reference: '', count: 0 };
   }
   const { reference = '', count = '0', isolation } = match.groups;
-  // The pattern admits no other class.
+  // The pattern allows no other class.
   return { reference, count: Number(count), isolation: isolation as Isolation | undefined };
 }
 
@@ -265,7 +265,7 @@ function readNetworkCeiling(text: string, problems: string[]): readonly string[]
   }
 }
 
-/** More than a host passes on. */
+/** More than a host forwards. */
 const MOST_MIB = 1_000_000;
 
 function readMaxBandwidth(text: string | undefined, problems: string[]): number | null {

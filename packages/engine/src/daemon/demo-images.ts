@@ -7,7 +7,7 @@ import type { EngineConfig } from './config.ts';
 import { findNpm } from './find-npm.ts';
 import type { BuildDemo } from './image-routes.ts';
 
-/** `svc/node` holds the very Node that runs this engine, and npm when the host has one that can be copied. */
+/** `svc/node` contains the Node binary that runs this engine, and npm when the host has one that can be copied. */
 export function demoBuilder(config: EngineConfig, images: Images): BuildDemo {
   return async ({ names, force }, onProgress, signal) =>
     await buildDemoImages(images, {

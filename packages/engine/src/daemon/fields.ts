@@ -38,7 +38,7 @@ export function required<T extends keyof FieldTypes>(
   throw new PlatformError('invalid_request', `${name}: is required`, { details: { field: name } });
 }
 
-/** A name that the caller chooses for something new. It never becomes a file name. */
+/** A name that the caller chooses for a new object. It is never used as a file name. */
 export function readId(given: Readonly<Record<string, unknown>>): string {
   const id = required(given, 'id', 'string');
   if (ID.test(id)) return id;
@@ -47,7 +47,7 @@ export function readId(given: Readonly<Record<string, unknown>>): string {
   });
 }
 
-/** @throws PlatformError `invalid_request`, which never holds a value. */
+/** @throws PlatformError `invalid_request`, whose message never contains a value. */
 export function readSecretValues(given: unknown): SecretValues {
   const values = given === undefined || given === null ? {} : fields(given);
   if (Object.values(values).every((value) => typeof value === 'string')) return values as SecretValues;
@@ -56,7 +56,7 @@ export function readSecretValues(given: unknown): SecretValues {
   });
 }
 
-/** Absent stays absent. @throws PlatformError `invalid_request` */
+/** Undefined when absent. @throws PlatformError `invalid_request` */
 export function readNetworkCeiling(given: Readonly<Record<string, unknown>>): {
   readonly networkCeiling?: readonly string[] | null;
 } {

@@ -21,7 +21,7 @@ test('an npm whose modules are elsewhere is passed over for the one that set-up 
   assert.equal(await findNpm(join(debian.folder, 'bin'), join(own.folder, 'bin')), home);
 });
 
-/** A folder with `bin`, into which an npm with some modules of its own can be linked. */
+/** A folder with `bin`, into which an npm with some of its modules can be linked. */
 function host(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-npm-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 
-/** Where set-up puts npm on a host that has none. */
+/** Where set-up installs npm on a host without one. */
 const OWN_FOLDER = '/opt/svc/bin';
 
 /** The folder of an npm that can be copied elsewhere; null when neither the PATH nor set-up has one. */

@@ -5,7 +5,7 @@ import { createServer } from '@svc/contract/node-http';
 import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import type { Logger } from 'pino';
 
-/** One request, opened up. */
+/** One request, parsed. */
 export interface Call {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -15,7 +15,7 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The body as JSON. @throws PlatformError `invalid_request` */
   json(): Promise<unknown>;
-  /** What the caller sees of a failure. */
+  /** The failure as the caller sees it. */
   describe(error: unknown): Failure;
 }
 
@@ -26,11 +26,11 @@ export interface Failure {
 
 export interface HttpServerOptions {
   readonly logger: Logger;
-  /** What is wrong with the disk of the data folder, for a call that failed with this error; undefined: nothing. */
+  /** The fault of the data folder's disk, for a call that failed with this error; undefined: none. */
   readonly explainByDisk?: (error: unknown) => PlatformError | undefined;
 }
 
-/** Returns what is sent as JSON; undefined when it has sent its answer itself. */
+/** Returns the JSON to send; undefined when it has sent the response itself. */
 export type Handler = (call: Call) => Promise<unknown>;
 export type Routes = Readonly<Record<string, Handler>>;
 export type UpgradeHandler = (path: string, socket: Duplex, head: Buffer) => Promise<void>;
@@ -110,7 +110,7 @@ function noteCall(
   logger: Logger,
 ): void {
   const [path] = url.split('?');
-  // Asked by every watchdog every second.
+  // Every watchdog asks for it every second.
   if (path !== '/pulse') logger.debug({ method, path, status, isWhole, durationMs }, 'call');
 }
 
@@ -147,7 +147,7 @@ function matchParts(
   return params;
 }
 
-/** One part of a path, percent-encoded by the caller. @throws PlatformError `invalid_request` */
+/** One percent-decoded segment of a path. @throws PlatformError `invalid_request` */
 export function decodePart(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -167,7 +167,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** By its events: the iterator of a stream takes a quarter of the time of a short call. */
+/** Reads by events: the iterator of a stream takes a quarter of the time of a short call. */
 function readBody(request: IncomingMessage): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
@@ -186,7 +186,7 @@ function readBody(request: IncomingMessage): Promise<Buffer> {
   return promise;
 }
 
-/** A bug is logged with its stack and shown as `internal`: callers never see a stack or a host path. */
+/** A bug is logged with its stack and reported as `internal`: callers never see a stack or a host path. */
 function describeError(thrown: unknown, { logger, explainByDisk }: HttpServerOptions): Failure {
   const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) return describePlatformError(error);

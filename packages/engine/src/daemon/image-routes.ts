@@ -13,7 +13,7 @@ export type BuildDemo = (
   signal: AbortSignal,
 ) => Promise<readonly Image[]>;
 
-/** Reads any path of the host, so it is for root alone. */
+/** Reads any path of the host, so only root may call it. */
 export function operatorRoutes({ images }: Pick<Kit, 'images'>): Routes {
   return {
     'POST /images/import': async (call) => {
@@ -93,7 +93,7 @@ export function imageRoutes(
   };
 }
 
-/** What waits for a caller does not keep an image that is to go. */
+/** Warm sandboxes do not keep an image from being removed. */
 async function giveBack(
   images: Kit['images'],
   warm: Pick<WarmSandboxes, 'release'>,

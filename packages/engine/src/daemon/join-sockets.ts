@@ -1,20 +1,20 @@
 import type { Duplex } from 'node:stream';
 import { reopenSocket } from '../guest/socket-transport.ts';
 
-/** Enough for what most connections ever carry: a question, an answer. */
+/** Enough for most connections: one request and one response. */
 const FIRST_BYTES = 8 * 1024;
-/** Room for a whole frame of output, so that a gigabyte takes some thousand reads. */
+/** Holds a whole frame of output, so that a gigabyte takes some thousand reads. */
 const BUFFER_BYTES = 256 * 1024;
-/** How often a side that is not being read is asked whether it is still there. */
+/** How often a side that is not being read is probed for a closed peer. */
 const PROBE_MS = 500;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Copies what arrives at either socket to the other, never faster than that one takes it, and ends both when one is over.
- * Each side is read into one buffer again and again: a stream makes a new one for every 64 KiB, and collecting them took
- * most of the engine's time. It is small until it was full once: what short connections leave is garbage too.
- * Both sockets must be paused; they are destroyed when the join is over.
- * `beforeOther` is called before anything of `one` is written to `other`.
+ * Copies the bytes of either socket to the other with back-pressure, and ends both when one ends.
+ * Each side is read into one reused buffer: a stream allocates a new one for every 64 KiB, and collecting them took most of the
+ * engine's time. The buffer starts small and grows when it was full once, so that short connections leave little garbage.
+ * Both sockets must be paused; they are destroyed at the end.
+ * `beforeOther` is called before each write of bytes from `one` to `other`.
  */
 export function joinSockets(one: Duplex, other: Duplex, beforeOther: () => void = () => {}): void {
   const first = new Side(one, beforeOther);
@@ -23,7 +23,7 @@ export function joinSockets(one: Duplex, other: Duplex, beforeOther: () => void 
   second.forwardTo(first);
 }
 
-/** One of the two. */
+/** One of the two sides. */
 class Side {
   readonly #original: Duplex;
   readonly #socket: Duplex;
@@ -47,7 +47,7 @@ class Side {
 
   forwardTo(peer: Side): void {
     this.#target = peer.#socket;
-    // What was read before is on its way first.
+    // Bytes that were read before are sent first.
     for (let chunk: unknown = this.#original.read(); chunk !== null; chunk = this.#original.read()) {
       this.#beforeWrite();
       peer.#socket.write(chunk);
@@ -65,15 +65,15 @@ class Side {
     if (bytes.byteLength === FIRST_BYTES) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
     this.#beforeWrite();
     target.write(bytes, () => this.#goOn());
-    // What the kernel did not take at once still lies in our buffer: nothing may be read over it.
+    // Bytes that the kernel did not take are still in the buffer: no read may overwrite them.
     this.#isWaiting = target.writableLength > 0;
     if (this.#isWaiting) this.#probes ??= setInterval(() => this.#probe(), PROBE_MS);
     return !this.#isWaiting;
   }
 
   /**
-   * The end of a socket that is not read from goes unnoticed, for ever when the other side takes nothing any more. Writing
-   * nothing to it fails once its peer is gone.
+   * A socket that is not being read does not report its end, forever when the other side stopped reading. An empty write fails once the
+   * peer is gone.
    */
   #probe(): void {
     if (!this.#isWaiting) this.#stopProbing();
@@ -92,7 +92,7 @@ class Side {
     this.#socket.resume();
   }
 
-  /** What was sent to the peer still reaches it. */
+  /** Bytes already sent to the peer are still delivered. */
   #end(): void {
     this.#stopProbing();
     this.#target?.end();

@@ -7,8 +7,8 @@ import { untilListening } from '@svc/contract/node-listen';
 import { describeStranger } from '../host/lock-holder.ts';
 
 /**
- * Makes this the only engine on its data folder. The lock is an abstract unix socket: the kernel frees it when the
- * process dies, however it dies.
+ * Makes this process the only engine on its data folder. The lock is an abstract unix socket: the kernel frees it when the
+ * process ends, also after a crash.
  */
 export async function lockDataFolder(instance: string, dataFolder: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
@@ -27,7 +27,7 @@ export async function lockDataFolder(instance: string, dataFolder: string): Prom
   return server.unref();
 }
 
-/** Notes whom to ask to stop. Only the holder of the lock does so. */
+/** Writes the pid file that `svc engine stop` reads. Only the holder of the lock does so. */
 export async function notePid(dataFolder: string): Promise<void> {
   const path = pidPath(dataFolder);
   await writeFile(`${path}.new`, `${pid}\n`, { mode: 0o644 });

@@ -31,24 +31,24 @@ import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
 const VERSION = '0.1.0';
 const STDERR = 2;
 const TICK_MS = 1000;
-/** Each sandbox is sampled once a tick, two shares of them at a look. */
+/** Each sandbox is sampled once per tick; each look samples half of them. */
 const SAMPLE_SHARE = LOOK_MS / TICK_MS / 2;
-/** At every second look: who of the sandboxes uses the processors. */
+/** CPU use per sandbox is read at every second look. */
 const WEIGHED_EVERY = 2;
-/** How often disks are looked for that nobody alive has frozen. */
+/** How often disks are checked for a freeze whose process has ended. */
 const THAW_MS = 5000;
-/** What the first sandbox needs and the start does not is loaded this long after the start, when a server that waited for us has gone on. */
+/** Delay before modules are loaded that only the first sandbox needs; a server that waited for the engine continues first. */
 const LOAD_LATER_MS = 1000;
 
-/** Runs the engine until a signal ends it. Sandboxes keep running; the next engine takes them up again. */
+/** Runs the engine until a signal ends it. Sandboxes keep running; the next engine adopts them. */
 async function main(): Promise<void> {
-  // The users of sandboxes pass folders of ours; what is secret says so itself. A hardened root has a stricter one.
+  // Users of sandboxes pass through our folders; secret files have stricter modes. A hardened root has a stricter umask.
   process.umask(0o022);
   const config = readOrRefuse();
   const logger = createLogger(config.logLevel);
   const stop = stopSignal();
   const close = await serve(config, logger, stop).catch((error: unknown) => {
-    // Nothing that it started runs, and the next engine takes up the rest.
+    // Nothing that it started is running, and the next engine adopts the rest.
     if (stop.aborted) logger.info('stopped before it was ready');
     else refuse(logger, error);
     process.exit(stop.aborted ? 0 : exitCodeOf(error));
@@ -80,14 +80,14 @@ function refuse(logger: Logger, error: unknown): void {
   logger.fatal({ error: error instanceof Error ? error.message : error }, 'the engine cannot start');
 }
 
-/** 2: the same options would be refused again. */
+/** 2: a retry with the same options would fail again. */
 function exitCodeOf(error: unknown): number {
   return PlatformError.is(error, 'invalid_request') || PlatformError.is(error, 'isolation_unavailable')
     ? 2
     : 1;
 }
 
-/** A host that lacks the class that the operator wants for sandboxes must not pretend to have it. */
+/** Refuses to start when the host lacks the class that the operator requires for sandboxes. */
 function requireIsolation({ isolation }: EngineConfig, { missing }: HostKit): void {
   const reason = isolation === 'auto' ? undefined : missing.get(isolation);
   if (reason === undefined) return;
@@ -95,10 +95,10 @@ function requireIsolation({ isolation }: EngineConfig, { missing }: HostKit): vo
   throw new PlatformError('isolation_unavailable', hint);
 }
 
-/** Returns how to stop it, once it serves. */
+/** @returns the function that stops it, once it serves */
 async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): Promise<() => Promise<void>> {
   const startedAt = new Date().toISOString();
-  // SAFETY: root inside a sandbox passes through these folders to its own root file system; it can list neither.
+  // SAFETY: root in a sandbox traverses these folders to reach its own root file system; it can list neither.
   await mkdir(config.dataFolder, { recursive: true, mode: 0o711 });
   await lockDataFolder(config.instance, config.dataFolder);
   await notePid(config.dataFolder).catch((error: unknown) =>
@@ -166,7 +166,7 @@ async function closeKit(kit: HostKit): Promise<void> {
   await mounts.hostCalls.close();
 }
 
-/** First of all: whoever writes to a disk that was left frozen waits. And later: a backup may be killed as an engine may. */
+/** Thaws disks first of all, because writes to a frozen disk block, and periodically: a backup may be killed as well as an engine. */
 async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.Timeout> {
   await liveDisks.recover();
   return setInterval(() => {
@@ -175,8 +175,8 @@ async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.
 }
 
 /**
- * Who goes first on the processors, and where, and what each uses, until it is disposed of. All of it at the same moments and from one
- * reading of what all use together: to wake up costs more than to look.
+ * CPU scheduling, placement and metrics of sandboxes, until it is disposed of. All of them run at the same ticks and from one reading of
+ * the total use: a wake-up costs more than the work.
  */
 function shareProcessors(
   { cgroups, quietPlaces }: HostKit,
@@ -191,7 +191,7 @@ function shareProcessors(
     if (looks++ % WEIGHED_EVERY === 0) weights.look(used);
     quietPlaces.look(performance.now(), used);
     sample(used);
-    // Twice in smaller parts: what came in meanwhile does not wait for all of it.
+    // In two smaller parts, so that requests that arrived meanwhile do not wait for all of it.
     setImmediate(() => sample(used));
   };
   const timer = repeat(look, LOOK_MS, logger);
@@ -204,7 +204,7 @@ function shareProcessors(
   };
 }
 
-/** Before anything is started, so that it is there too. Returns what all sandboxes together weigh. */
+/** Called before any sandbox starts, so that the group exists for it. @returns the weight of all sandboxes together */
 function takeOwnShareOrSay(logger: Logger): number | null {
   try {
     takeOwnShare();
@@ -221,13 +221,13 @@ function takeOwnShareOrSay(logger: Logger): number | null {
 async function loadTheRest(): Promise<void> {
   // A failure is not reported here: the first request that needs the module meets the same error and reports it.
   await import('@svc/contract/check-spec').catch(() => undefined);
-  // Not at the end alone: an engine that is killed would leave all the compiling to the next one.
+  // Not only at the end: a killed engine would leave all compiling to the next one.
   flushCompileCache();
 }
 
 /**
- * Root's own socket does everything. The main one is without what reads files of the host by path: it belongs to root until a server
- * gives it to its user, and whoever takes over the web-facing process does not become root.
+ * Root's own socket serves every route. The main socket lacks the routes that read files of the host by path: root owns it until a server
+ * gives it to its own user, and an attacker who takes over the web-facing process must not become root.
  */
 async function listen(
   daemon: Daemon,
@@ -244,7 +244,7 @@ async function listen(
     await listenAt(rootSocketOf(socketPath), { ...routes, ...operatorRoutes(daemon.kit) }, relay, options),
     await listenAt(socketPath, routes, relay, options),
   ];
-  // SAFETY: in the data folder, which is root's.
+  // SAFETY: in the data folder, which only root can write to.
   if (socketOwner !== null) await lchown(socketPath, socketOwner.uid, socketOwner.gid);
   return servers;
 }
@@ -260,7 +260,7 @@ async function listenAt(
   await rm(path, { force: true });
   server.listen(path);
   await untilListening(server);
-  // SAFETY: whoever may connect here commands root's engine.
+  // SAFETY: a process that may connect here controls root's engine.
   await chmod(path, 0o600);
   return server;
 }
@@ -275,7 +275,7 @@ function stopSignal(): AbortSignal {
 
 await main();
 
-/** Where root reaches an engine whose main socket belongs to another user: `engine.sock` → `engine-root.sock`. */
+/** Root's socket for an engine whose main socket belongs to another user: `engine.sock` → `engine-root.sock`. */
 function rootSocketOf(socketPath: string): string {
   return socketPath.replace(/(\.sock)?$/, '-root.sock');
 }

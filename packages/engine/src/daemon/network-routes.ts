@@ -16,7 +16,7 @@ import { fields, optional, readId, readNetworkCeiling, readSecretValues, require
 import type { Call, Routes } from './http-server.ts';
 import { sendLines } from './streams.ts';
 
-/** What is asked and changed about the network of a sandbox. */
+/** Routes that read and change the network of a sandbox. */
 export function networkRoutes(kit: Pick<Kit, 'network' | 'events' | 'logger'>, sandboxes: Sandboxes): Routes {
   const { network } = kit;
   const find = (call: Call) => sandboxes.get(call.params['id'] ?? '');
@@ -111,7 +111,7 @@ function readExplain(body: unknown): ExplainNetwork {
   const port = required(given, 'port', 'number');
   if (!Number.isInteger(port) || port < 0 || port > MAX_PORT)
     throw invalid('port', `must be a whole number from 0 to ${MAX_PORT}`);
-  // Whoever keeps the plan has checked it.
+  // The plan was checked when it was stored.
   const network = optional(given, 'network', 'object');
   const asked = optional(given, 'direction', 'string') ?? 'egress';
   const direction = DIRECTIONS.find((known) => known === asked);

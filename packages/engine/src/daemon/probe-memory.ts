@@ -3,15 +3,15 @@ import { delimiter, join } from 'node:path';
 import type { RuntimeProbe } from '../runtime/runtime.ts';
 
 /**
- * Remembers, until the host is restarted, that a runtime has passed its probe: starting a sandbox for real takes a good part of a
- * second. Another build of the runtime or of svc-init is probed anew, and so is whatever failed.
+ * Caches, until the host is restarted, that a runtime has passed its probe: starting a sandbox takes a good part of a
+ * second. A new build of the runtime or of svc-init is probed again, and so is a runtime that failed.
  */
 export class ProbeMemory {
   readonly #file: string;
   readonly #path: string;
   readonly #bootId: string;
   #remembered: Record<string, RuntimeProbe> = {};
-  /** Runtimes are probed side by side; what they found is written one after the other. */
+  /** Runtimes are probed concurrently; their results are written one after the other. */
   #written: Promise<void> = Promise.resolve();
 
   private constructor(file: string, path: string, bootId: string) {
@@ -20,11 +20,11 @@ export class ProbeMemory {
     this.#bootId = bootId;
   }
 
-  /** `path`: where programs without a folder are looked up. */
+  /** `path`: the folders in which program names are looked up. */
   static async open(folder: string, path: string, bootId: string): Promise<ProbeMemory> {
     const memory = new ProbeMemory(join(folder, 'probes.json'), path, bootId);
     const text = await readFile(memory.#file, 'utf8').catch(() => '{}');
-    // Written by this class; what does not parse is probed again.
+    // Written by this class; a file that does not parse is ignored.
     const kept = Object.entries(parse(text) as Record<string, RuntimeProbe>);
     memory.#remembered = Object.fromEntries(kept.filter(([key]) => key.startsWith(`${bootId} `)));
     return memory;
@@ -43,7 +43,7 @@ export class ProbeMemory {
 
   async #remember(key: string, found: RuntimeProbe): Promise<void> {
     this.#remembered[key] = found;
-    // A runtime that works is usable, written down or not: what is not is probed again by the next engine.
+    // A result that cannot be written is not an error: the next engine probes again.
     this.#written = this.#written.then(() => this.#write()).catch(() => undefined);
     await this.#written;
   }
@@ -53,7 +53,7 @@ export class ProbeMemory {
     await rename(`${this.#file}.new`, this.#file);
   }
 
-  /** Names one build of a program. */
+  /** Identifies one build of a program. */
   async #fingerprint(program: string): Promise<string> {
     const folders = program.includes('/') ? [''] : this.#path.split(delimiter);
     for (const folder of folders) {

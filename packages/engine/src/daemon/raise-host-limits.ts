@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 
 /**
- * Tables that the whole host shares. Each sandbox has a limit of its own for what it takes of them, or pays for it from its memory; the
- * host's ceiling must be beyond what all of them reach together, or one sandbox could leave nothing to the others and to the host.
+ * Kernel tables that the whole host shares. Each sandbox has a limit for its own entries, or pays for them from its memory; the host's
+ * ceiling must be above their sum, or one sandbox could exhaust the table for the other sandboxes and the host.
  * The list with the reasons: docs/kernel-tables.md.
  */
 const ENOUGH: Readonly<Record<string, number>> = {
@@ -20,14 +20,14 @@ const ENOUGH: Readonly<Record<string, number>> = {
   'net/ipv4/tcp_max_orphans': 1_048_576,
 };
 
-/** Never lowers anything. A kernel without a table has no file for it. `folder`: /proc/sys. */
+/** Never lowers a limit. A kernel without a table has no file for it. `folder`: /proc/sys. */
 export function raiseHostLimits(logger: Logger, folder = '/proc/sys'): void {
   for (const [path, enough] of Object.entries(ENOUGH)) {
     const setting = path.replaceAll('/', '.');
     try {
       const from = Number(readFileSync(join(folder, path), 'latin1'));
       if (from >= enough) continue;
-      // SAFETY: a ceiling of the whole host is raised; documented.
+      // SAFETY: raises a ceiling of the whole host; documented.
       writeFileSync(join(folder, path), `${enough}\n`);
       logger.info({ setting, from, to: enough }, 'raised a limit of this host');
     } catch (error) {

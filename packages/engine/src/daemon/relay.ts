@@ -9,8 +9,8 @@ const ACCEPTED = Buffer.from(
 );
 
 /**
- * Joins a caller to a connection of svc-init, byte for byte. Each side is read only as fast as the other takes it; when
- * the caller leaves, svc-init is told to end what it started.
+ * Connects a caller to a connection of svc-init, byte for byte, with back-pressure in both directions. When the caller leaves,
+ * svc-init is told to end what the caller started.
  */
 export function createRelay(sandboxes: Sandboxes, relay: Pick<SessionRelay, 'join'>): UpgradeHandler {
   return async (path, socket, head) => {
@@ -18,19 +18,19 @@ export function createRelay(sandboxes: Sandboxes, relay: Pick<SessionRelay, 'joi
     const { session, wake, leave } = await sandboxes.get(decodePart(id)).openSession();
     const guest = session.socket;
     if (socket.destroyed) return leave();
-    // What svc-init has said already goes along: a client that has both need not wait twice.
+    // Bytes that svc-init has sent already go along: a client gets both in one round trip.
     const greeting = guest.read() as Buffer | null;
     socket.write(greeting === null ? ACCEPTED : Buffer.concat([ACCEPTED, greeting]));
     if (head.length > 0) guest.write(head);
     onceOver(socket, leave);
-    // A caller that keeps its connection finds the sandbox at rest when it asks for something after a while.
+    // The sandbox may be at rest when a caller sends a request on an old connection: each request wakes it.
     const isJoined = await relay.join(socket, guest, wake);
     if (!isJoined) joinSockets(socket, guest, wake);
     return undefined;
   };
 }
 
-/** A caller that ends its half has left too: nothing of ours sends a half close. */
+/** A caller that ends its half has left: no client of ours sends a half close. */
 function onceOver(stream: Duplex, act: () => void): void {
   let isOver = false;
   const finish = () => {

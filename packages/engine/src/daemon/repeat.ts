@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 
 /**
- * Until the timer is cleared. A round that fails does not end the engine: a host that is short of something recovers, and the next round
- * tries again. Of failures in a row the first is logged.
+ * Repeats a task until the timer is cleared. A failed round does not end the engine: a resource shortage passes, and the next round
+ * tries again. Of consecutive failures only the first is logged.
  */
 export function repeat(act: () => void, everyMs: number, logger: Logger): NodeJS.Timeout {
   let hasFailed = false;

@@ -31,10 +31,10 @@ export interface Daemon {
   readonly logger: Logger;
 }
 
-/** Who we are, so that whoever asks can look at our process when we do not answer any more. */
+/** Our process id: a watchdog inspects the process when it no longer answers. */
 const ownPulse = { pid: process.pid, startTime: readProcessState(process.pid)?.startTime ?? '' };
 
-/** The one list of what the engine does. */
+/** Every route of the engine. */
 export function createRoutes(daemon: Daemon): Routes {
   const { kit } = daemon;
   return {
@@ -59,7 +59,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities }: Daemon): Route
     'GET /sandboxes': async () => await Promise.resolve(sandboxes.list().map((sandbox) => sandbox.view())),
     'POST /sandboxes': async (call) => {
       const request = readCreate(await call.json());
-      // A caller that goes away while the image is pulled gives up; once the sandbox is being made, it is made or undone whole.
+      // A caller that leaves during the pull cancels the create; once the sandbox is being made, the create is finished or undone completely.
       return await sendProgress(call, (onProgress) => sandboxes.create(request, onProgress, call.signal));
     },
     'POST /sandboxes/check': async (call) => {
@@ -92,10 +92,10 @@ async function stream(call: Call, items: AsyncIterable<unknown>): Promise<undefi
   return undefined;
 }
 
-/** While a sandbox is being stopped nothing else can be done to it, not even its removal. */
+/** While a sandbox is stopping, every other call for it waits, also its removal. */
 const MAX_GRACE_MS = 10 * 60_000;
 
-/** Whether the numbers make sense is checked with the spec that they become part of. */
+/** The ranges of the numbers are checked with the spec. */
 function readLifecycle(body: unknown): LifecycleUpdate {
   const given = fields(body);
   const read = (name: keyof LifecycleUpdate) =>
@@ -141,7 +141,7 @@ function readSpareProcess(body: unknown): SpareProcess {
   };
 }
 
-/** SAFETY: one folder below a root, whatever its name: no separator, and not `..`. */
+/** SAFETY: exactly one folder below a root: no separator, and not `..`. */
 const HOST_FOLDER = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;
 
 function readCreate(body: unknown): CreateSandbox {
@@ -170,7 +170,7 @@ function readCreate(body: unknown): CreateSandbox {
     throw new PlatformError('invalid_request', 'hostFolder: must be letters, digits and hyphens');
   if (Object.values(given['volumes'] ?? {}).some((volume) => typeof volume !== 'string'))
     throw new PlatformError('invalid_request', 'volumes: must map names to volume ids');
-  // `spec` is checked whole by `checkSpec`, `isolation` by `chooseRuntime`; the rest was checked above.
+  // `checkSpec` checks `spec`, `chooseRuntime` checks `isolation`; the rest was checked above.
   return given as unknown as CreateSandbox;
 }
 
@@ -211,7 +211,7 @@ function readTail(text: string): number {
   throw new PlatformError('invalid_request', 'tail: must be a whole number', { details: { field: 'tail' } });
 }
 
-/** Who takes how much of the host's disk, most first. One file is looked at for each of them. */
+/** Use of the host's disk by owner, largest first. Stats one file for each of them. */
 async function listSpaceUsers(
   { rootfs, volumes, snapshots, images }: Pick<Kit, 'rootfs' | 'volumes' | 'snapshots' | 'images'>,
   sandboxes: Sandboxes,
@@ -235,7 +235,7 @@ function snapshotRoutes({ snapshots }: Pick<Kit, 'snapshots'>, sandboxes: Sandbo
     'POST /snapshots': async (call) => {
       const given = fields(await call.json());
       const request = { id: readId(given), sandboxId: required(given, 'sandboxId', 'string') };
-      // A caller that goes away gives up: nothing of the snapshot stays.
+      // A caller that leaves cancels the snapshot: its files are removed.
       return await sandboxes.snapshot(request, call.signal);
     },
     'GET /snapshots/:id': async (call) => await Promise.resolve(snapshots.get(id(call))),

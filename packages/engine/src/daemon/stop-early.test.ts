@@ -32,7 +32,7 @@ test('an engine that is stopped while it tries its runtimes leaves none of their
   const [code] = (await exited) as [number | null];
   assert.equal(code, 0);
   assert.deepEqual(bundles(), []);
-  // What was killed takes a moment to go.
+  // Killed processes take a moment to exit.
   await waitUntil(() => commandsWith(runFolder).length === 0);
 });
 

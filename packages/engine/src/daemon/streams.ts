@@ -12,15 +12,15 @@ export async function sendLines(response: ServerResponse, items: AsyncIterable<u
 }
 
 /**
- * Does long work while its progress goes out line by line; the last line is the result or the error. Only an error
- * that comes before any progress was sent keeps its HTTP status, so callers need one way to read it.
+ * Runs long work and sends its progress line by line; the last line is the result or the error. An error before the first progress line
+ * is sent with its HTTP status instead, so callers parse every error the same way.
  */
 export async function sendProgress(
   call: Call,
   work: (onProgress: (progress: ImageProgress) => void) => Promise<unknown>,
 ): Promise<undefined> {
   const { response } = call;
-  // Lines wait for the end of this turn: an answer that is there at once goes out in one piece.
+  // Lines are batched until the next turn of the event loop: an immediate answer goes out in one piece.
   let waiting = '';
   const take = () => {
     const text = waiting;
@@ -36,7 +36,7 @@ export async function sendProgress(
     const result = await work(onProgress);
     response.end(`${take()}${JSON.stringify({ result })}\n`);
   } catch (error) {
-    // What was broken off for a caller who has gone is no failure.
+    // Work that was cancelled because its caller left is not a failure.
     if (call.signal.aborted) return undefined;
     if (!response.headersSent) {
       waiting = '';

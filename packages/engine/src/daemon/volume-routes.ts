@@ -54,7 +54,7 @@ export function volumeRoutes({ volumes }: Pick<Kit, 'volumes'>): Routes {
   };
 }
 
-/** The body of an upload; one that was cut off is an error, so that it never replaces the old file. */
+/** The body of an upload; a truncated one is an error, so that it never replaces the old file. */
 async function* wholeBody(call: Call): AsyncGenerator<Uint8Array> {
   for await (const chunk of call.request as AsyncIterable<Uint8Array>) yield chunk;
   if (!call.request.complete) throw new PlatformError('invalid_request', 'the upload ended too early');

@@ -8,7 +8,7 @@ import { readHostFacts } from './read-host-facts.ts';
  */
 export async function examineHost(options: {
   readonly dataFolder: string;
-  /** Also try what takes seconds on hosts where it does not work. */
+  /** Includes tries that take seconds on hosts where they fail. */
   readonly isThorough: boolean;
 }): Promise<HostReport> {
   return judgeHost(await readHostFacts(options), new Date());

@@ -2,7 +2,7 @@ import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { diskFault } from '@svc/contract/node-disk-fault';
 
-/** Writes a file to the folder and to its disk, and removes it. Null: that worked, or it failed for a reason that is not the disk's. */
+/** Writes and removes a file in the folder. Null: that worked, or failed for a reason other than the disk. */
 export async function findDiskFault(folder: string): Promise<string | null> {
   const path = join(folder, `.svc-doctor-${process.pid}`);
   try {
@@ -11,7 +11,7 @@ export async function findDiskFault(folder: string): Promise<string | null> {
     await file.sync();
     return null;
   } catch (error) {
-    // Of Node's file functions, which throw nothing else.
+    // Errors of Node's file functions are always of this type.
     return diskFault(error, 'engine') === undefined ? null : (error as Error).message;
   } finally {
     await rm(path, { force: true }).catch(() => undefined);

@@ -1,21 +1,21 @@
 /**
  * - `ok`: as it should be.
- * - `warn`: sandboxes run, but something is weaker, slower or older than it could be.
- * - `missing`: something that sandboxes need.
- * - `absent`: something optional that this host does not have.
+ * - `warn`: sandboxes run, but isolation, speed or a version could be better.
+ * - `missing`: sandboxes need it, and this host does not have it.
+ * - `absent`: an optional feature that this host does not have.
  */
 export type Status = 'ok' | 'warn' | 'missing' | 'absent';
 
 export type Group = 'runtimes' | 'kernel' | 'programs' | 'space';
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
   readonly group: Group;
   readonly name: string;
   readonly status: Status;
-  /** What is there. */
+  /** What was found. */
   readonly finding: string;
-  /** What to do about it; null when there is nothing to do. */
+  /** The remedy; null when none is needed. */
   readonly remedy: string | null;
 }
 

@@ -1,7 +1,7 @@
 import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 
-/** What was seen on this host, before anyone judges it. */
+/** Raw observations of this host, before they are judged. */
 export interface HostFacts {
   readonly isRoot: boolean;
   readonly kernelRelease: string;
@@ -13,18 +13,18 @@ export interface HostFacts {
   readonly ipForward: boolean;
   readonly attempts: Readonly<Record<AttemptName, Attempt>>;
   readonly runtimes: readonly RuntimeFact[];
-  /** Where each program was found; null when it was not. */
+  /** Path of each program; null when it was not found. */
   readonly programs: Readonly<Record<string, string | null>>;
-  /** Why the disk of the data folder takes no writes; null: it takes them, or we may not write there. */
+  /** Why the disk of the data folder refuses writes; null: it accepts them, or this user may not write there. */
   readonly diskFault: string | null;
   readonly freeDiskBytes: number;
-  /** How much more the disks and volumes that exist may come to take. */
+  /** How much further the existing disks and volumes can grow. */
   readonly promisedDiskBytes: number;
   readonly totalMemoryBytes: number;
   readonly availableMemoryBytes: number;
 }
 
-/** Things that are tried for real, because neither a version nor a file proves them. */
+/** Results of real tries, for features that neither a version nor a file proves. */
 export type AttemptName = 'idmappedOverlay' | 'diskImage' | 'fuse' | 'nftables' | 'kvm';
 
 export type Attempt =
@@ -38,6 +38,6 @@ export interface RuntimeFact {
   readonly usable: boolean;
   readonly reason: string;
   readonly version: string | null;
-  /** When this build was made, as far as it or its file tells. */
+  /** Build date, from the version output or the file's time. */
   readonly released: Date | null;
 }

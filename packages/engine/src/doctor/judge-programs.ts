@@ -2,13 +2,13 @@ import type { Finding, Status } from './finding.ts';
 import { findingsOf } from './finding.ts';
 
 interface Program {
-  /** What cannot be done without it. */
+  /** The feature that needs it. */
   readonly use: string;
   readonly without: Status;
   readonly remedy: string;
 }
 
-/** Every program that we start, besides the runtimes. */
+/** Every program that the engine starts, besides the runtimes. */
 export const PROGRAMS: Readonly<Record<string, Program>> = {
   'svc-init': { use: 'PID 1 of every sandbox', without: 'missing', remedy: 'make build' },
   'svc-host': { use: "the engine's helper for kernel calls", without: 'missing', remedy: 'make build' },

@@ -4,10 +4,10 @@ import type { RuntimeFact } from './host-facts.ts';
 import { missingAdvisories, type Advisory } from '../runtime/advisories.ts';
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
-/** Others do the same work. */
+/** Optional: other runtimes cover the same class. */
 const OPTIONAL: ReadonlySet<string> = new Set(['crun']);
 
-/** Runtimes hold off hostile code: one that lacks a known fix is warned about. Age alone is told: a Debian release keeps its builds. */
+/** Runtimes isolate hostile code: a missing known fix is a warning. Age is only reported: a Debian release keeps its builds. */
 export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): readonly Finding[] {
   const finding = findingsOf('runtimes');
   return runtimes.map((runtime) => {

@@ -3,10 +3,10 @@ import { findingsOf } from './finding.ts';
 import type { HostFacts } from './host-facts.ts';
 
 const GIB = 1024 ** 3;
-/** An image and a few sandboxes. */
+/** Room for an image and a few sandboxes. */
 const LITTLE_DISK_BYTES = 5 * GIB;
 const NO_DISK_BYTES = GIB / 2;
-/** Two sandboxes of the default size. */
+/** Room for two sandboxes of the default size. */
 const LITTLE_MEMORY_BYTES = GIB;
 
 export function judgeSpace({

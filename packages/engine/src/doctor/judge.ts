@@ -8,7 +8,7 @@ import { judgeSpace } from './judge-space.ts';
 /** Strongest first. */
 const CLASSES = ['microvm', 'gvisor', 'container'] as const;
 
-/** What the facts mean for someone who wants to run sandboxes here. */
+/** Judges the facts of a host for running sandboxes. */
 export function judgeHost(facts: HostFacts, now: Date): HostReport {
   const findings: readonly Finding[] = [
     ...judgeRuntimes(facts.runtimes, now),

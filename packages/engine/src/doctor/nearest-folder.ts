@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** The folder itself, or the nearest above it that exists: what will be made there lies on the same file system. */
+/** The folder itself, or its nearest existing parent: a folder that is made below it lies on the same file system. */
 export async function nearestFolder(folder: string): Promise<string> {
   const isThere = await stat(folder).then(
     (found) => found.isDirectory(),

@@ -11,7 +11,7 @@ import { searchPath } from './config.ts';
 import type { RuntimeFact } from './host-facts.ts';
 
 const PROBE_TIMEOUT_MS = 15_000;
-/** Ids that no slot uses: they lie below the first one, and below those of the engine's own probes. */
+/** Ids that no slot uses: below the first slot, and below those of the engine's own probes. */
 export const PROBE_ID_BASE = 0x1000_0000 - 4 * 65_536;
 
 interface Means {
@@ -51,7 +51,7 @@ async function examine(runtime: Runtime, program: string): Promise<RuntimeFact> 
   }
 }
 
-/** Debian gives the files of a package the date of its build. */
+/** Debian sets the time of a package's files to that of its build. */
 async function fileDate(program: string): Promise<Date | null> {
   const candidates = isAbsolute(program) ? [program] : searchPath().map((folder) => join(folder, program));
   for (const candidate of candidates) {

@@ -76,7 +76,7 @@ function isExecutable(path: string): boolean {
     accessSync(path, constants.X_OK);
     return true;
   } catch {
-    // Whatever the reason is, it cannot be run.
+    // Any failure means that it cannot be run.
     return false;
   }
 }
@@ -86,7 +86,7 @@ async function freeBytes(folder: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** 0 where nothing may be read: then nobody of ours has been there, or we are not root. */
+/** 0 when the folder cannot be read: it does not exist, or we are not root. */
 async function promisedBytes(folder: string): Promise<number> {
   let promised = 0;
   for await (const image of glob(['rootfs/disks/*.img', 'volumes/*/image.ext4'], { cwd: folder })) {
@@ -96,5 +96,5 @@ async function promisedBytes(folder: string): Promise<number> {
   return promised;
 }
 
-/** `st_blocks` counts these, whatever the file system's own block size. */
+/** `st_blocks` counts units of 512 bytes, independent of the block size of the file system. */
 const STAT_BLOCK_BYTES = 512;

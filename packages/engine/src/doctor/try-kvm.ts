@@ -6,7 +6,7 @@ import type { Attempt } from './host-facts.ts';
 
 const KVM_TIMEOUT_MS = 3000;
 
-/** /dev/kvm can be there and hang whoever uses it, so a guest is started on it, with a deadline. */
+/** Opening /dev/kvm does not prove that it works: it can hang its user. So a guest is started on it, with a deadline. */
 export async function tryKvm(runsc: string, folder: string, isThorough: boolean): Promise<Attempt> {
   if (!existsSync('/dev/kvm')) return { outcome: 'failed', reason: 'no /dev/kvm; no class needs it today' };
   if (!existsSync(runsc))
@@ -15,7 +15,7 @@ export async function tryKvm(runsc: string, folder: string, isThorough: boolean)
     return { outcome: 'untried', reason: '/dev/kvm is there, not tried; no class needs it today' };
   const state = join(folder, 'kvm');
   const args = ['--root', state, '--platform=kvm', '--network=none', '--ignore-cgroups', 'do', '/bin/true'];
-  // SAFETY: the program is the operator's choice, without a shell; a group of its own, so that all of it can be killed.
+  // SAFETY: the program is the operator's choice, without a shell; it has its own process group, so that all of it can be killed.
   const child = spawn(runsc, args, { stdio: 'ignore', detached: true });
   const timer = setTimeout(() => killGroup(child.pid), KVM_TIMEOUT_MS);
   try {
@@ -35,9 +35,9 @@ export async function tryKvm(runsc: string, folder: string, isThorough: boolean)
 function killGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {
-    // SAFETY: the group was made for this child, and its number cannot be used again while a member lives.
+    // SAFETY: the group was made for this child, and its number is not reused while a member lives.
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody left.
+    // The group is empty.
   }
 }

@@ -20,7 +20,7 @@ const CALL_TIMEOUT_MS = 10_000;
 
 type Tried = Pick<HostFacts, 'attempts' | 'runtimes'>;
 
-/** Tries what only a try can show, in a folder of its own like the engine's, and leaves nothing behind. */
+/** Tries the features that only a try can prove, in a folder of its own like the engine's, and leaves nothing behind. */
 export async function tryOnHost(
   config: EngineConfig,
   options: { readonly isRoot: boolean; readonly isThorough: boolean },
@@ -64,7 +64,7 @@ function untried(): Tried {
   };
 }
 
-/** Of a program that was ended there is no last line, and its command alone says nothing. */
+/** A killed program has no last line, and its command alone explains nothing. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { message, killed, signal } = error as Error & { killed?: boolean; signal?: NodeJS.Signals | null };
@@ -73,7 +73,7 @@ export function describeFailure(error: unknown): string {
   return typeof signal === 'string' ? `${reason}: ended by ${signal}` : reason;
 }
 
-/** Turns a try that throws into a finding. */
+/** Converts a try that throws into a finding. */
 async function attempt(tryIt: () => Promise<unknown>): Promise<Attempt> {
   try {
     await tryIt();
@@ -83,7 +83,7 @@ async function attempt(tryIt: () => Promise<unknown>): Promise<Attempt> {
   }
 }
 
-/** Mounts a small disk and looks whether it has the size that was asked for. */
+/** Mounts a small disk and checks that it has the requested size. */
 async function tryDiskImage(means: {
   readonly hostCalls: HostCalls;
   readonly folder: string;

@@ -14,8 +14,8 @@ interface Means {
 }
 
 /**
- * Shows one layer through a user namespace, as every sandbox does, and looks who owns a file in it. The layer lies where images do and
- * the upper on a disk: whether ids can be mapped depends on the file system. Before Linux 6.3 a tmpfs cannot.
+ * Mounts one layer with mapped ids, as every sandbox does, and checks the owner of a file in it. The layer is placed where images are, and
+ * the upper on a disk: whether ids can be mapped depends on the file system. A tmpfs before Linux 6.3 cannot.
  */
 export async function tryOverlay({ hostCalls, folder, config }: Means): Promise<void> {
   await using undo = new AsyncDisposableStack();

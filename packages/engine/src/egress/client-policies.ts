@@ -13,16 +13,16 @@ interface Known {
   readonly expiresAt: number;
 }
 
-/** What each sandbox may do, and which names led it to which addresses. Sandboxes are told apart by their address. */
+/** The policy of each sandbox and the addresses that it has resolved. A sandbox is identified by its address. */
 export class ClientPolicies {
   readonly #policies: Map<string, ResolvedPolicy>;
   readonly #fallback: ResolvedPolicy;
   readonly #pins = new Map<string, Map<string, Known>>();
-  /** Sandboxes whose connections are led to a proxy, which asks for the names that led to an address. */
+  /** Sandboxes with a proxy, which needs the names of every resolved address. */
   readonly #proxied: Set<string>;
   surroundings: Surroundings;
 
-  /** `fallback` holds for sandboxes that have no policy of their own. */
+  /** `fallback` is the policy of sandboxes that have none of their own. */
   constructor(
     surroundings: Surroundings,
     policies: ReadonlyMap<string, ResolvedPolicy> = new Map(),
@@ -39,7 +39,7 @@ export class ClientPolicies {
     return this.#policies.get(client) ?? this.#fallback;
   }
 
-  /** What the sandbox knows stays known under its new policy. Without one it is forgotten: the next to have the address is another. */
+  /** Resolved addresses stay valid under a new policy. Without a policy they are deleted: the next sandbox with this address is another one. */
   set(client: string, policy: ResolvedPolicy | null, isProxied = false): readonly Pin[] {
     if (isProxied) this.#proxied.add(client);
     else this.#proxied.delete(client);
@@ -52,7 +52,7 @@ export class ClientPolicies {
     return this.pinsOf(client);
   }
 
-  /** What the sandbox was told and has not expired. Nothing is kept for those that have the default policy. */
+  /** Resolved addresses that have not expired. None are kept for sandboxes with the default policy. */
   pinsOf(client: string): readonly Pin[] {
     return this.#current(client).map(({ name, address, expiresAt }) => ({
       name,
@@ -62,12 +62,12 @@ export class ClientPolicies {
   }
 
   /**
-   * Remembers what a sandbox is told. Returns the pins that the engine has to hear of first: those that rules about names need, and all
-   * of a sandbox that is proxied. Without an engine this process is about to be replaced, and its successor would not know them.
+   * Stores the addresses of an answer. Returns the pins that the engine must confirm before the answer is sent: those that rules about names
+   * need, and all of a proxied sandbox. Pins need an engine: without one this process is about to be replaced, and its successor would lack them.
    */
   remember(client: string, pins: readonly Pin[]): readonly Pin[] {
     const policy = this.#policies.get(client);
-    // Nobody asks for names where no rule is about one.
+    // Without a policy there are no rules about names, so nothing is stored.
     if (policy === undefined) return [];
     const known = this.#pins.get(client) ?? new Map<string, Known>();
     this.#pins.set(client, known);
@@ -81,7 +81,7 @@ export class ClientPolicies {
     return this.#proxied.has(client) ? pins : pins.filter(({ name }) => rulesFor(policy, name).length > 0);
   }
 
-  /** Names that led this sandbox to the address and have not expired. */
+  /** Names that resolved to the address for this sandbox and have not expired. */
   namesOf(client: string, address: Address): readonly string[] {
     const text = formatAddress(address);
     return this.#current(client).flatMap((pin) => (formatAddress(pin.address) === text ? [pin.name] : []));

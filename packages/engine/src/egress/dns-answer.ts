@@ -3,20 +3,20 @@ import type { DnsQuery } from './dns-query.ts';
 import { HEADER_BYTES, readName, readRecords, skipName, type DnsRecord } from './dns-records.ts';
 
 /**
- * What a resolver's datagram turned out to be.
- * - `foreign`: not the answer to this question; whoever waits goes on waiting.
- * - `malformed`: claims to be the answer, but cannot be read.
- * - `truncated`: the client is to ask again over TCP.
- * - `hidden`: names an address that this sandbox must not be led to (DNS rebinding).
+ * Classification of a datagram from a resolver.
+ * - `foreign`: not the answer to this question; the exchange keeps waiting.
+ * - `malformed`: matches the question, but cannot be parsed.
+ * - `truncated`: the client has to ask again over TCP.
+ * - `hidden`: contains an address that this sandbox must not get (DNS rebinding).
  */
 export type ReadAnswer =
   | { readonly kind: 'answer'; readonly bytes: Buffer; readonly addresses: readonly AnsweredAddress[] }
   | { readonly kind: 'foreign' | 'malformed' | 'truncated' | 'hidden' };
 
-/** An address that answers the question itself, perhaps at the end of a chain of other names (CNAME). */
+/** An address of the name in the question, directly or at the end of a chain of aliases (CNAME). */
 export interface AnsweredAddress {
   readonly address: Address;
-  /** Of the record that ends first on the way to it. */
+  /** The smallest TTL of the records on the chain. */
   readonly ttlSeconds: number;
 }
 
@@ -25,17 +25,17 @@ const TYPE_CNAME = 5;
 const TYPE_AAAA = 28;
 const TYPE_SVCB = 64;
 const TYPE_HTTPS = 65;
-/** Keys of the IPv4 and IPv6 hints of a service binding, and how long each address is. */
+/** Keys of the IPv4 and IPv6 hints of a service binding, with the length of an address. */
 const HINT_BYTES = new Map([
   [4, 4],
   [6, 16],
 ]);
-/** More than resolvers follow. */
+/** Longest chain of aliases; resolvers follow fewer. */
 const MAX_LINKS = 32;
 const FLAG_RESPONSE = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
 
-/** Reads the answer to `query`, which was sent under `upstreamId`. The bytes of an answer carry the client's id. */
+/** Parses the answer to `query`, which was sent with the id `upstreamId`. The returned bytes carry the client's id. */
 export function readAnswer(
   message: Buffer,
   query: DnsQuery,
@@ -68,8 +68,8 @@ export function readAnswer(
 }
 
 /**
- * The names that the one asked for stands for, itself among them, and for how long each does. An address of any other name is not an
- * answer to the question, whatever section it stands in.
+ * The name in the question and its aliases, each with its remaining TTL. Addresses of other names are ignored, in any section of the
+ * message.
  */
 function chainFrom(
   name: string,
@@ -84,7 +84,7 @@ function chainFrom(
       target: readName(message, dataStart),
       ttlSeconds,
     }));
-  // Servers write them in any order; each round finds one more link at least, or there is none.
+  // Servers write aliases in any order; each round resolves at least one more, or ends.
   for (let round = 0, size = 0; round < MAX_LINKS && chain.size > size; round += 1) {
     size = chain.size;
     for (const { owner, target, ttlSeconds } of aliases) {
@@ -96,7 +96,7 @@ function chainFrom(
   return chain;
 }
 
-/** The random id and the repeated question, on a socket connected to the resolver: what a forger would have to guess. */
+/** Checks the random id and the repeated question. A forger would have to guess both, since the socket is connected to the resolver. */
 function isAnswerTo(message: Buffer, query: DnsQuery, upstreamId: number): boolean {
   const end = HEADER_BYTES + query.question.length;
   if (message.length < end || message.readUInt16BE(0) !== upstreamId) return false;
@@ -104,7 +104,7 @@ function isAnswerTo(message: Buffer, query: DnsQuery, upstreamId: number): boole
   const question = message.subarray(HEADER_BYTES, end);
   const typeAt = question.length - 4;
   if (!question.subarray(typeAt).equals(query.question.subarray(typeAt))) return false;
-  // Resolvers may change the case of letters in the name.
+  // Resolvers may change the case of the name.
   return lowerCaseName(question) === lowerCaseName(query.question);
 }
 
@@ -112,7 +112,7 @@ function lowerCaseName(question: Buffer): string {
   return question.toString('latin1', 0, question.length - 4).toLowerCase();
 }
 
-/** Every address a record offers to connect to; null when its data is malformed. */
+/** Every address in a record that a client may connect to; null when its data is malformed. */
 function addressesIn(record: DnsRecord): readonly Uint8Array[] | null {
   switch (record.type) {
     case TYPE_A:
@@ -136,7 +136,7 @@ function addressHints(data: Buffer): readonly Uint8Array[] | null {
     const key = data.readUInt16BE(offset);
     const end = offset + 4 + data.readUInt16BE(offset + 2);
     if (end > data.length) return null;
-    // Cut into addresses; a piece that is too short is no address, and hides the answer.
+    // Cuts the value into addresses; a piece that is too short is not public, so the whole answer is hidden.
     const size = HINT_BYTES.get(key);
     if (size !== undefined) {
       for (let at = offset + 4; at < end; at += size) hints.push(data.subarray(at, Math.min(at + size, end)));

@@ -12,25 +12,25 @@ import type { Resolvers } from './resolvers.ts';
 import type { ToldDecisions } from './told-decisions.ts';
 
 export interface ForwarderParts {
-  /** Those of this host, for sandboxes that name none of their own. */
+  /** Resolvers of this host, for sandboxes without their own. */
   readonly resolvers: Resolvers;
   readonly clients: ClientPolicies;
-  /** Returns when the packet filter lets the client reach what it is about to be told of; rejects when that cannot be. */
+  /** Resolves when the packet filter lets the client reach the addresses in the answer; rejects when it cannot. */
   readonly pin: (client: string, pins: readonly Pin[]) => Promise<void>;
-  /** Hears what was decided. */
+  /** Called with each decision. */
   readonly told?: Pick<ToldDecisions, 'allowed' | 'denied'>;
   readonly limits?: QuestionLimits;
-  /** Whose sandbox a client is; each has a scope of its own unless given. */
+  /** The scope of a client's sandbox; unless given, each client has its own. */
   readonly scopeOf?: (client: string) => string;
 }
 
-/** A client may use an address until its record expires, and then needs a moment to connect. */
+/** Grace period: a client may use an address until its record expires, and then needs a moment to connect. */
 const PIN_GRACE_SECONDS = 30;
 const MAX_PIN_SECONDS = 24 * 3600;
 
 /**
- * Answers what sandboxes ask, with the help of the resolvers. Clients are told apart by their address, which the
- * packet filter vouches for. Names that a client's policy denies, and those that lead where it must not be led, do not exist.
+ * Answers the DNS queries of sandboxes through the resolvers. A client is identified by its source address, which the packet filter
+ * guarantees. Names that the client's policy denies, and names that resolve to forbidden addresses, are answered with NXDOMAIN.
  */
 export class DnsForwarder {
   readonly #parts: ForwarderParts;
@@ -42,12 +42,12 @@ export class DnsForwarder {
     this.#pending = new PendingQuestions(limits, scopeOf);
   }
 
-  /** Ends what is under way for a sandbox that is gone. */
+  /** Cancels the queries of a removed sandbox. */
   forget(client: string): void {
     this.#pending.forget(client);
   }
 
-  /** The message to send back; null when none is. Never rejects. */
+  /** The response; null when none is sent. Never rejects. */
   async answer(message: Buffer, client: string, transport: Transport): Promise<Buffer | null> {
     const read = readQuery(message);
     if (read.kind === 'ignore') return null;
@@ -63,7 +63,7 @@ export class DnsForwarder {
     using pending = this.#pending.begin(client);
     if (pending === null) return writeError(query, RCODE.serverFailure);
     const found = await this.#ask(query, policy, transport, pending.signal);
-    // The next to have the address did not ask.
+    // The sandbox is gone; the next one with its address did not ask.
     if (pending.signal.aborted) return null;
     if (found?.kind === 'hidden')
       this.#parts.told?.denied(client, {
@@ -86,7 +86,7 @@ export class DnsForwarder {
   ): Promise<ReadAnswer | null> {
     const { nameservers, queryTimeoutMs } = policy.dns;
     const { clients, resolvers } = this.#parts;
-    // Judged at each question: what an address is changes with the networks of the host.
+    // Evaluated for each query: the class of an address changes with the networks of the host.
     const allowed = nameservers.filter((own) => mayAsk(policy, own, transport, clients.surroundings));
     for (const resolver of nameservers.length > 0 ? allowed : resolvers.current()) {
       const id = randomInt(0x10000);
@@ -100,13 +100,13 @@ export class DnsForwarder {
         });
       } catch {
         if (signal.aborted) return null;
-        // Silent or unreachable: the next resolver may know, and when none does the client is told so.
+        // Timeout or unreachable: the next resolver is asked; when all fail the client gets SERVFAIL.
       }
     }
     return null;
   }
 
-  /** Whether the client can use what it was answered: rules about the name must have heard of the addresses first. */
+  /** Whether the client can reach the answered addresses: rules about the name must include them before the answer is sent. */
   async #pinned(query: DnsQuery, client: string, found: ReadAnswer | null): Promise<boolean> {
     if (found?.kind !== 'answer' || found.addresses.length === 0) return true;
     const pins = this.#parts.clients.remember(

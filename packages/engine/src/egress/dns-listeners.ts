@@ -9,27 +9,27 @@ import { LengthFrames, frame } from './length-frames.ts';
 import { QuestionRates } from './question-rates.ts';
 
 export interface DnsListeners extends AsyncDisposable {
-  /** The same for UDP and TCP. */
+  /** One port for UDP and TCP. */
   readonly port: number;
-  /** Ends the connections of a sandbox that is gone. */
+  /** Closes the connections of a removed sandbox. */
   forget(client: string): void;
 }
 
 export interface ListenerHooks {
-  /** Called with each question. */
+  /** Called with each query. */
   readonly onQuestion?: () => void;
-  /** Whose sandbox a client is; each has a scope of its own unless given. */
+  /** The scope of a client's sandbox; unless given, each client has its own. */
   readonly scopeOf?: (client: string) => string;
 }
 
-/** No question comes near this; a longer message is not worth reading. */
+/** Queries are much shorter; a longer message closes the connection. */
 const MAX_QUERY_BYTES = 4096;
 const MAX_CONNECTIONS = 1024;
 const MAX_CONNECTIONS_PER_CLIENT = 16;
-/** All clients of one scope together, so that one organization does not take them all. */
+/** Limit for all clients of one scope together, so that one organization does not use them all. */
 const MAX_CONNECTIONS_PER_SCOPE = 64;
 const IDLE_TIMEOUT_MS = 10_000;
-/** A client that asks over TCP and does not read the answers loses its connection here. */
+/** Limit of unsent answers: a client over TCP that does not read them is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1024;
 const PORT_ATTEMPTS = 20;
 
@@ -64,7 +64,7 @@ export async function listenForDns(
       const forget = (client: string) => parts.connections.forget(client);
       return { port, forget, [Symbol.asyncDispose]: () => kept.disposeAsync() };
     } catch (error) {
-      // A port that is free for TCP can be taken for UDP.
+      // The port of the TCP listener may be taken for UDP.
       if (attempt === PORT_ATTEMPTS || !isErrno(error, 'EADDRINUSE')) throw error;
     }
   }
@@ -79,13 +79,13 @@ interface ListenerParts {
 
 function serveUdp({ forwarder, rates, onQuestion }: ListenerParts, type: 'udp4' | 'udp6'): DatagramSocket {
   const socket = createSocket(type);
-  // An answer that could not be sent; without a listener it would end the process.
+  // Send errors; without a listener they would end the process.
   socket.on('error', () => undefined);
   socket.on('message', (message, sender) => {
     if (message.length > MAX_QUERY_BYTES || !rates.take(clientOf(sender.address))) return;
     onQuestion();
     void forwarder.answer(message, clientOf(sender.address), 'udp').then((answer) => {
-      // A client that is gone by now is no concern of the others.
+      // The client has left; the error does not concern other clients.
       if (answer !== null && isOpen(socket))
         socket.send(answer, sender.port, sender.address, () => undefined);
     });
@@ -131,7 +131,7 @@ function serveConnection(
       socket.destroy();
       return;
     }
-    // Nothing more is read before these have had their turn: whoever asks too much is held up by its own connection.
+    // Back-pressure: no more queries are read from this connection until these have passed the rate limit.
     socket.pause();
     void ask(messages);
   });
@@ -151,12 +151,12 @@ function isOpen(socket: DatagramSocket): boolean {
     socket.address();
     return true;
   } catch {
-    // Not bound yet, or closed: the only way Node tells.
+    // Not bound yet, or closed: Node reports it only by throwing.
     return false;
   }
 }
 
-/** The connections that sandboxes have open, bounded for each and for all of one scope. */
+/** Counts the open connections of sandboxes, with a limit for each and for all of a scope. */
 class TcpClients {
   readonly #scopeOf: (client: string) => string;
   readonly #open = new Map<Socket, { readonly client: string; readonly scope: string }>();
@@ -165,7 +165,7 @@ class TcpClients {
     this.#scopeOf = scopeOf;
   }
 
-  /** False when the client, or its scope, has as many as it may. */
+  /** False when the client, or its scope, is at its limit. */
   admit(client: string, socket: Socket): boolean {
     const scope = this.#scopeOf(client);
     const ofScope = [...this.#open.values()].filter((other) => other.scope === scope);

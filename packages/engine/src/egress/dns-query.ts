@@ -9,17 +9,17 @@ export const RCODE = {
 } as const;
 export type Rcode = (typeof RCODE)[keyof typeof RCODE];
 
-/** A question of a sandbox that was understood completely. What was not understood is never passed on. */
+/** A fully parsed query of a sandbox. Anything that was not parsed is never forwarded. */
 export interface DnsQuery {
   readonly id: number;
-  /** Lower case, no trailing dot; the name that a DNS policy decides on. */
+  /** Lower case, no trailing dot; DNS policies match this name. */
   readonly name: string;
   readonly type: number;
   /** Name, type and class as the client wrote them. */
   readonly question: Buffer;
-  /** What the client says with EDNS (RFC 6891); null when it does not. Options are not kept: they hold any bytes. */
+  /** The client's EDNS record (RFC 6891); null without one. Options are dropped: they may hold any bytes. */
   readonly edns: { readonly wantsDnssec: boolean } | null;
-  /** The longest answer the client takes over UDP. */
+  /** The longest answer that the client accepts over UDP. */
   readonly maxUdpBytes: number;
   readonly flags: number;
 }
@@ -39,7 +39,7 @@ const FLAG = {
 /** Recursion desired, authentic data, checking disabled: the flags a stub resolver may set. */
 const PASSED_FLAGS = 0x0130;
 const TYPE_OPT = 41;
-/** "DNSSEC OK", in the field where other records have their time to live. */
+/** The "DNSSEC OK" flag, in the field where other records have their TTL. */
 const EDNS_DO = 0x8000;
 const EDNS_BYTES = 11;
 const FIRST_TRANSFER_TYPE = 251;
@@ -48,7 +48,7 @@ const CLASS_IN = 1;
 const MIN_UDP_BYTES = 512;
 const MAX_UDP_BYTES = 4096;
 
-/** Reads whatever a sandbox sent. `ignore` when an answer could feed a loop, `reply` when it can be answered at once. */
+/** Parses a message of a sandbox. `ignore` when an answer could cause a loop, `reply` when it is answered without a resolver. */
 export function readQuery(message: Buffer): ReadQuery {
   if (message.length < HEADER_BYTES) return { kind: 'ignore' };
   const id = message.readUInt16BE(0);
@@ -75,24 +75,24 @@ export function readQuery(message: Buffer): ReadQuery {
     id,
     name: name.name,
     type,
-    // Copied: a datagram's buffer must not stay alive for the sake of a question that waits for its answer.
+    // Copied, so that a pending query does not keep the whole datagram buffer alive.
     question: Buffer.from(message.subarray(HEADER_BYTES, name.end + 4)),
     edns: edns[0] === undefined ? null : { wantsDnssec: (edns[0].ttlSeconds & EDNS_DO) !== 0 },
-    // The class field of an EDNS record is the size its sender can take.
+    // The class field of an EDNS record is the sender's UDP size.
     maxUdpBytes: Math.min(MAX_UDP_BYTES, Math.max(MIN_UDP_BYTES, edns[0]?.class ?? 0)),
     flags,
   };
   return { kind: 'query', query };
 }
 
-/** The message that goes to a resolver: made anew, so that it holds nothing that was not understood. */
+/** The message to a resolver: built from the parsed fields only. */
 export function writeQuery(query: DnsQuery, id: number): Buffer {
   const parts = [header(id, query.flags & PASSED_FLAGS, 1, query.edns === null ? 0 : 1), query.question];
   if (query.edns !== null) parts.push(ednsRecord(query.maxUdpBytes, query.edns));
   return Buffer.concat(parts);
 }
 
-/** Of the root, of version 0, without options. */
+/** An EDNS record of version 0 with the root as name and without options. */
 function ednsRecord(maxUdpBytes: number, { wantsDnssec }: NonNullable<DnsQuery['edns']>): Buffer {
   const bytes = Buffer.alloc(EDNS_BYTES);
   bytes.writeUInt16BE(TYPE_OPT, 1);

@@ -1,4 +1,4 @@
-/** Walks the parts of a DNS message (RFC 1035 §4). A compression pointer is followed to what is before it alone, so no message can make it loop. */
+/** Iterates over the parts of a DNS message (RFC 1035 §4). A compression pointer must point backwards, so no message can cause a loop. */
 
 export const HEADER_BYTES = 12;
 const MAX_NAME_BYTES = 255;
@@ -10,12 +10,12 @@ export interface DnsRecord {
   /** The whole record, owner name included. */
   readonly bytes: Buffer;
   readonly data: Buffer;
-  /** Where owner name and data begin in the message. */
+  /** Offsets of the owner name and the data in the message. */
   readonly start: number;
   readonly dataStart: number;
 }
 
-/** The records of one or more sections that follow each other; null when the message ends early. */
+/** The records of one or more consecutive sections; null when the message is truncated. */
 export function readRecords(
   message: Buffer,
   start: number,
@@ -70,7 +70,7 @@ export function readPlainName(
     if (length > 63) return null;
     if (length === 0) return { name: labels.join('.').toLowerCase(), end };
     const label = message.toString('latin1', offset + 1, offset + 1 + length);
-    // Written out it would look like two, and be judged as a name that nobody is asked for.
+    // As text this label would look like two, and a policy would judge another name than the resolver gets.
     if (label.includes('.')) return null;
     labels.push(label);
     offset += length + 1;
@@ -81,7 +81,7 @@ export function readPlainName(
 export function readName(message: Buffer, start: number): string | null {
   const labels: string[] = [];
   let before = start;
-  // Pointers count too, for they could lead to each other all over a message.
+  // Pointers count as steps too: a chain of them could run through the whole message.
   let steps = 0;
   for (let offset = start; steps <= MAX_NAME_BYTES;) {
     const length = message[offset];

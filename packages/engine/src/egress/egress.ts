@@ -8,7 +8,7 @@ import { Proxies, type ProxiedRules, type ScopeKey } from './proxies.ts';
 import type { Resolver } from './resolvers.ts';
 import { ResolverProcess } from './resolver-process.ts';
 
-/** What processes that start now have to know, by the addresses of sandboxes. */
+/** Initial state of a process that starts now, by sandbox address. */
 export interface HeldRules {
   readonly policies: ReadonlyMap<string, ResolvedPolicy>;
   readonly proxied: ReadonlyMap<string, ProxiedRules>;
@@ -17,14 +17,14 @@ export interface HeldRules {
 
 export interface EgressOptions {
   readonly runFolder: string;
-  /** Tells what is of this engine on a host with several. */
+  /** Distinguishes engines on one host. */
   readonly instance: string;
   readonly hostProgram: string;
-  /** Where sandboxes find this host; the one of IPv6 is null when they have none. */
+  /** Addresses at which sandboxes reach this host; the IPv6 one is null when they have none. */
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
-  /** The resolver runs with this one, the proxies with those below it. */
+  /** Host id of the resolver; the proxies use the ids below it. */
   readonly lastHostId: number;
-  /** Of the proxies. */
+  /** Group of the proxies. */
   readonly groupId: number;
   /** null = the resolvers of this host. */
   readonly resolvers: readonly Resolver[] | null;
@@ -32,22 +32,22 @@ export interface EgressOptions {
   readonly codeCache: string | null;
   readonly surroundings: () => Surroundings;
   readonly held: () => HeldRules;
-  /** What a sandbox was told of names. */
+  /** Addresses that a sandbox resolved. */
   readonly pinsOf: (client: string) => readonly Pin[];
-  /** How long a proxy stays that has no sandbox left; a minute unless given. */
+  /** Idle time after which a proxy without a sandbox ends; default one minute. */
   readonly idleMs?: number | undefined;
-  /** How many proxies there may be; as many as fit into their memory unless given. */
+  /** Maximum number of proxies; default: as many as fit into their memory. */
   readonly maxProxies?: number | undefined;
   readonly leadQuestions: (port: number) => Promise<void>;
   readonly leadConnections: (scope: ScopeKey, ports: Ports | null) => Promise<void>;
   readonly leadNowhere: (scope: ScopeKey) => Promise<void>;
-  /** What was decided about what sandboxes do. */
+  /** Called with each decision about the traffic of a sandbox. */
   readonly onReport: (client: string, report: NetworkReport) => void;
-  /** Returns when the packet filter knows them. */
+  /** Resolves when the packet filter has the addresses. */
   readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
 }
 
-/** The processes that read what sandboxes send: one resolver for all, and a proxy for each scope that needs one. */
+/** The processes that read untrusted traffic: one resolver for all sandboxes, and a proxy for each scope that needs one. */
 export class Egress {
   readonly #resolver: ResolverProcess;
   readonly #proxies: Proxies;
@@ -92,14 +92,14 @@ export class Egress {
     });
   }
 
-  /** Resolves when names are answered. Connections wait until their proxy is there. */
+  /** Resolves when the resolver answers. Connections wait until their proxy runs. */
   async start(): Promise<void> {
     await Promise.all([this.#resolver.start(), this.#proxies.restore(this.#held().proxied)]);
   }
 
   /**
-   * From when it returns names are answered, and connections judged, like this. null: the sandbox is gone, or has the default. Returns
-   * what it has resolved.
+   * Sets the rules of a sandbox; they hold for queries and connections from the moment it returns. null: the sandbox is gone, or has the
+   * default. Returns its resolved addresses.
    */
   async hold(
     client: string,
@@ -121,12 +121,12 @@ export class Egress {
     this.#proxies.setSurroundings(surroundings);
   }
 
-  /** Whose sandbox it is, also of one with the default policy. */
+  /** Sets the scope of a sandbox, also of one with the default policy. */
   setScope(client: string, scope: ScopeKey): void {
     this.#resolver.setScope(client, scope);
   }
 
-  /** The sandbox with that address is gone: what is under way for it ends; the next to have it is another. */
+  /** The sandbox with that address is gone: its queries and connections end, since the next sandbox with it is another one. */
   forget(client: string): void {
     this.#resolver.forget(client);
   }

@@ -18,65 +18,65 @@ import { ProcessLink } from './process-link.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
 export interface KeptProcessOptions {
-  /** For people. */
+  /** Name in log messages. */
   readonly name: string;
-  /** What the log says of it besides. */
+  /** Further log fields. */
   readonly about: Readonly<Record<string, string>>;
-  /** svc-host, which becomes the program. */
+  /** Path of svc-host, which executes the program. */
   readonly hostProgram: string;
-  /** What it does first, each word an argument: opening sockets for instance. */
+  /** What svc-host does first, one argument per word: opening sockets for instance. */
   readonly prefix: readonly string[];
-  /** Whether it opens sockets where it wants to, or takes connections from those that `prefix` opened alone. */
+  /** Whether the process may open sockets itself, or only accepts connections on those that `prefix` opened. */
   readonly choosesAddress: boolean;
-  /** All that it sees of the host's files; none: everything. */
+  /** Folders of the host that it can see; none: all of them. */
   readonly shown: readonly string[];
   readonly main: string;
-  /** Remembers the process, so that the next engine can end it. */
+  /** File that records the process, so that the next engine can end it. */
   readonly recordFile: string;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** Where Node keeps compiled code; null: nowhere. */
+  /** Node's compile cache; null: none. */
   readonly codeCache: string | null;
-  /** Where the process is limited; null: it is part of what serves all. */
+  /** Cgroup that limits the process; null: none, because it serves all sandboxes. */
   readonly group: Pick<BoundedGroup, 'admit'> | null;
-  /** How much of what it reports is heard; null: all. */
+  /** Rate limit for its reports; null: none. */
   readonly maxReportsPerSecond: number | null;
-  /** How often it is looked at; every second unless given. */
+  /** Interval of the health check; default one second. */
   readonly watchTickMs?: number;
-  /** What a process that starts now has to know. */
+  /** Configuration for a process that starts now. */
   readonly config: () => ProcessConfig;
-  /** Called again whenever the process was replaced. */
+  /** Called at the start and after each replacement. */
   readonly onListening: (ports: Ports) => Promise<void>;
   readonly onReport: (report: PassedReport, answer: (order: object) => void) => void;
 }
 
-/** What is not dealt with here. */
+/** Reports that are not handled here. */
 type PassedReport = Exclude<EgressReport, { kind: 'listening' | 'failed' | 'done' }>;
 
-/** For what hangs: it takes a quarter of a second, and a hundred times that on a machine that is overloaded. */
+/** Health check timeout: answers take a quarter of a second, and a hundred times that on an overloaded machine. */
 const START_DEADLINE_MS = 45_000;
-/** A caller of a sandbox waits this long for the first one, or the next. */
+/** How long a caller waits for the first process, or its replacement. */
 const READY_DEADLINE_MS = 15_000;
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 10_000;
-/** A process that lived this long was fine; the next failure starts the delays anew. */
+/** A process that lived this long counts as healthy; the next failure starts the back-off anew. */
 const HEALTHY_AFTER_MS = 30_000;
 const MAX_HEAP_MIB = 128;
 const ORDER_DEADLINE_MS = 10_000;
 const WATCH_TICK_MS = 1000;
-/** One that uses the CPU all this time and answers nothing is in a loop. */
+/** A process that uses the CPU for this long without an answer is in an endless loop. */
 const BUSY_TICKS = 30;
-/** Of what one process complains about, this is written to the log. */
+/** How much of one process's stderr is written to the log. */
 const MAX_COMPLAINTS = 16;
 const MAX_COMPLAINT_CHARACTERS = 2000;
 
-/** A process of ours, and the line to it. */
+/** A process that this engine started, and the link to it. */
 interface Kept {
   readonly child: ChildProcess;
   readonly link: ProcessLink;
   readonly listening: PromiseWithResolvers<Ports>;
 }
 
-/** Keeps one process running: starts it, replaces it with growing delays when it dies or hangs, ends it. */
+/** Supervises one process: starts it, replaces it with back-off when it dies or hangs, ends it. */
 export class KeptProcess<Order extends object> {
   readonly #options: KeptProcessOptions;
   #kept: Kept | null = null;
@@ -85,9 +85,9 @@ export class KeptProcess<Order extends object> {
   #retry: NodeJS.Timeout | null = null;
   #isClosed = false;
   #lastId = 0;
-  /** Settled once a process of ours listens: one of an earlier engine knows nothing that came later. */
+  /** Settled once a process of this engine listens: one of an earlier engine has no newer state. */
   readonly #ready = Promise.withResolvers<void>();
-  /** Of questions to the process that runs now. */
+  /** Pending requests to the current process. */
   readonly #asked = new Map<number, (pins: readonly Pin[]) => void>();
 
   constructor(options: KeptProcessOptions) {
@@ -98,7 +98,7 @@ export class KeptProcess<Order extends object> {
     return this.#kept?.child.pid;
   }
 
-  /** Resolves when the process of an earlier engine serves on, which is then replaced by the way, or a new one listens. */
+  /** Resolves when the process of an earlier engine is serving, which is replaced in the background, or a new one listens. */
   async takeOver(): Promise<void> {
     const earlier = await findRecordedProcess(this.#options.recordFile);
     if (earlier === null) return await this.#launch();
@@ -106,17 +106,17 @@ export class KeptProcess<Order extends object> {
     this.start();
   }
 
-  /** A failed start ends the process, and its `exit` plans the next attempt. */
+  /** A failed start ends the process, and its `exit` schedules the next attempt. */
   start(): void {
     this.#launch().catch((error: unknown) => {
       if (this.#isClosed) return;
       this.#warn({ error }, `The ${this.#options.name} process did not start`);
-      // One that never was has no exit either.
+      // A process that was never created emits no exit.
       if (this.pid === undefined) this.#startLater();
     });
   }
 
-  /** Rejects when no process of ours has listened yet, and none does soon. */
+  /** Rejects when no process of this engine listens within the deadline. */
   async whenReady(): Promise<void> {
     const late = Promise.withResolvers<never>();
     const complaint = `The ${this.#options.name} of this host is being started; try again`;
@@ -127,7 +127,7 @@ export class KeptProcess<Order extends object> {
     await Promise.race([this.#ready.promise, late.promise]).finally(() => clearTimeout(timer));
   }
 
-  /** Nothing when the process is away or is late: one that starts learns what holds then. */
+  /** Undefined when the process is away or late: a new one starts with the current state. */
   async ask(order: (id: number) => Order): Promise<readonly Pin[]> {
     const late = Promise.withResolvers<readonly Pin[]>();
     const timer = setTimeout(() => late.resolve([]), ORDER_DEADLINE_MS);
@@ -185,14 +185,14 @@ export class KeptProcess<Order extends object> {
   #spawn(): Kept {
     const { hostProgram, prefix, choosesAddress, shown, main, codeCache, config, name } = this.#options;
     const node = [process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, main];
-    // SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and to become
-    // another user, and nothing it starts could gain any back (host/src/confine/seclude.h).
+    // SAFETY: no shell; the arguments are ours. Of root's capabilities the child keeps those that it needs to read its own program and to
+    // change its user; nothing that it starts can regain any (host/src/confine/seclude.h).
     const secluded = [hostProgram, '--seclude', choosesAddress ? '1' : '0', String(shown.length), ...shown];
     const [program = '', ...words] = [...prefix, ...secluded, ...node];
     const child = spawn(program, words, {
       // The last is LINK_DESCRIPTOR.
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
-      // A signal to the engine's terminal is not meant for it.
+      // Not killed by a signal to the engine's terminal.
       detached: true,
       cwd: '/',
       env: {
@@ -211,7 +211,7 @@ export class KeptProcess<Order extends object> {
   #link(child: ChildProcess): Kept {
     const { maxReportsPerSecond, name } = this.#options;
     const listening = Promise.withResolvers<Ports>();
-    // One that never listens is waited for with a deadline of its own.
+    // A process that never listens has its own deadline.
     listening.promise.catch(() => undefined);
     const link = new ProcessLink(child.stdio[LINK_DESCRIPTOR] as Duplex, {
       maxReportsPerSecond,
@@ -224,7 +224,7 @@ export class KeptProcess<Order extends object> {
     return { child, link, listening };
   }
 
-  /** SAFETY: bounded, for a process that was taken over could fill the log of the engine. */
+  /** SAFETY: bounded, because a compromised process could fill the log of the engine. */
   #hearComplaints({ stderr }: ChildProcess): void {
     const { name } = this.#options;
     let left = MAX_COMPLAINTS;
@@ -236,7 +236,7 @@ export class KeptProcess<Order extends object> {
     });
   }
 
-  /** Before it has read a byte of a sandbox. */
+  /** Before it has read any input of a sandbox. */
   #limit({ pid }: ChildProcess): void {
     const { group, name } = this.#options;
     if (group === null || pid === undefined) return;
@@ -247,7 +247,7 @@ export class KeptProcess<Order extends object> {
     }
   }
 
-  /** One that hangs is of no more use than one that has died. */
+  /** A process that hangs is replaced like one that has died. */
   #watch(child: ChildProcess): void {
     const { name, watchTickMs = WATCH_TICK_MS } = this.#options;
     const watched = {
@@ -261,7 +261,7 @@ export class KeptProcess<Order extends object> {
     this.#watchdog = new Watchdog(watched, watchTickMs, BUSY_TICKS);
   }
 
-  /** SAFETY: what is thrown here ends the process, and not the engine. */
+  /** SAFETY: an error here ends the process, and not the engine. */
   #hear({ link, listening }: Kept, report: EgressReport): void {
     const { onReport, name } = this.#options;
     if (report.kind === 'listening') listening.resolve(report.ports);
@@ -310,7 +310,7 @@ export class KeptProcess<Order extends object> {
   }
 }
 
-/** `listening`: what it says of it. */
+/** `listening`: settled by the process's report. */
 export async function whenListening(
   child: ChildProcess,
   listening: Promise<Ports>,

@@ -1,7 +1,7 @@
-/** Of a message in front of it: two as in DNS over TCP (RFC 1035 §4.2.2), or four. */
+/** Size of the length prefix: two bytes as in DNS over TCP (RFC 1035 §4.2.2), or four. */
 type LengthBytes = 2 | 4;
 
-/** Cuts a stream into messages, each after its length. Holds at most one message, and nothing for its length before its bytes came. */
+/** Splits a stream into length-prefixed messages. Buffers at most one message, and allocates nothing before its bytes arrive. */
 export class LengthFrames {
   readonly #maxBytes: number;
   readonly #lengthBytes: LengthBytes;

@@ -1,5 +1,5 @@
 export interface QuestionLimits {
-  /** Shared by all, beyond the few that each scope has of its own. */
+  /** Shared by all scopes, beyond the reserve of each scope. */
   readonly maxPending: number;
   readonly maxPendingPerClient: number;
 }
@@ -9,13 +9,13 @@ export const QUESTION_LIMITS: QuestionLimits = {
   maxPendingPerClient: 64,
 };
 
-/** One client may hold this part of what is free. */
+/** Divisor of the free places for one client. */
 const CLIENT_SHARES = 4;
-/** All clients of one scope together. */
+/** Divisor for all clients of one scope together. */
 const SCOPE_SHARES = 2;
-/** So many each client may have open, as long as its scope may. */
+/** Reserve of each client, within the limit of its scope. */
 const LEAST_OF_CLIENT = 4;
-/** So many each scope may have open, even when the others have taken all that is free. */
+/** Reserve of each scope, even when all free places are taken. */
 const LEAST_OF_SCOPE = 64;
 
 interface Client {
@@ -24,15 +24,15 @@ interface Client {
   pending: number;
 }
 
-/** A question that is under way, until it is disposed of. */
+/** A query in progress, until it is disposed of. */
 export interface PendingQuestion extends Disposable {
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Bounds how many questions are under way: the fuller it gets, the fewer one client may hold, and the fewer all clients of one scope.
- * What each takes is memory and a socket to the resolver that is asked.
+ * A semaphore for queries in progress that is fair between clients and scopes: the fuller it is, the fewer places one client, and all
+ * clients of one scope, may hold. Each query takes memory and a socket to a resolver.
  */
 export class PendingQuestions {
   readonly #limits: QuestionLimits;
@@ -50,7 +50,7 @@ export class PendingQuestions {
     return this.#total;
   }
 
-  /** Null when the client, or its scope, has as many as it may. */
+  /** Null when the client, or its scope, is at its limit. */
   begin(name: string): PendingQuestion | null {
     const client = this.#clients.get(name) ?? {
       scope: this.#scopeOf(name),
@@ -72,7 +72,7 @@ export class PendingQuestions {
     };
   }
 
-  /** Ends what is under way for a client that is gone; the next to have its address is another. */
+  /** Cancels the queries of a client that is gone; the next client with its address is another one. */
   forget(name: string): void {
     const client = this.#clients.get(name);
     this.#clients.delete(name);

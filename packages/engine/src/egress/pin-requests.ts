@@ -1,9 +1,9 @@
 import type { EgressReport, Pin } from './egress-messages.ts';
 
-/** Longer than the packet filter ever takes for a change, shorter than programs wait for a name. */
+/** Longer than any change of the packet filter, shorter than the DNS timeout of programs. */
 const DEADLINE_MS = 4000;
 
-/** Asks the engine to let sandboxes reach what they are about to be told of, and waits until it has. */
+/** Asks the engine to open addresses for a sandbox before it gets them, and waits for the confirmation. */
 export class PinRequests {
   readonly #send: (report: EgressReport) => void;
   readonly #waiting = new Map<
@@ -17,7 +17,7 @@ export class PinRequests {
     this.#send = send;
   }
 
-  /** Rejects when the engine is away or cannot. */
+  /** Rejects when the engine is away or fails. */
   async request(client: string, pins: readonly Pin[]): Promise<void> {
     if (this.#isClosed) throw new Error('The engine is away');
     this.#lastId += 1;
@@ -38,7 +38,7 @@ export class PinRequests {
     waiting.settle(done);
   }
 
-  /** The engine is gone for good; another starts another resolver. */
+  /** The engine has ended; the next engine starts another resolver. */
   close(): void {
     this.#isClosed = true;
     for (const id of this.#waiting.keys()) this.settle(id, false);

@@ -10,27 +10,27 @@ import { LeafCertificates } from './tls/leaf-certificates.ts';
 import { UpstreamTrust, type UpstreamTrustOptions } from './tls/upstream-trust.ts';
 import type { ToldDecisions } from './told-decisions.ts';
 
-/** How the connections of a sandbox are read. */
+/** How the connections of a sandbox are inspected. */
 export interface Interception {
   readonly interceptedPorts: readonly number[];
-  /** Whether those ports are closed for UDP, over which HTTP/3 would go past us. */
+  /** Whether those ports are closed for UDP, because HTTP/3 would bypass the proxy. */
   readonly blockQuic: boolean;
-  /** Whether plain HTTP is read at every other port too. */
+  /** Whether plain HTTP is inspected at every other port too. */
   readonly readsPlainHttp: boolean;
-  /** Hosts that are left alone: `example.com`, `*.example.com`. */
+  /** Hosts that are not intercepted: `example.com`, `*.example.com`. */
   readonly bypass: readonly string[];
   readonly cache: { readonly capacity: number; readonly validityHours: number };
   readonly trust: UpstreamTrustOptions;
   readonly secrets: SecretSettings;
 }
 
-/** What the proxy is told of one sandbox, beside its policy. */
+/** Settings of one sandbox in the proxy, beside its policy. */
 export interface ProxySettings extends Interception {
   readonly maxConnections: number;
   readonly authority: AuthorityPem;
 }
 
-/** Of a sandbox whose connections are looked at for the name that they say, and not read. */
+/** For a sandbox whose connections are checked for their server name only. */
 export const NO_INTERCEPTION: Interception = {
   interceptedPorts: [],
   blockQuic: false,
@@ -51,7 +51,7 @@ interface Proxied {
   readonly egress: SandboxEgress;
 }
 
-/** The sandboxes whose connections are proxied, by their address. */
+/** The proxied sandboxes, by client address. */
 export class ProxiedSandboxes {
   readonly #options: ProxiedSandboxesOptions;
   readonly #sandboxes = new Map<string, Proxied>();
@@ -67,7 +67,7 @@ export class ProxiedSandboxes {
   }
 
   /**
-   * null: the sandbox is gone, or nothing of it is proxied. Returns whether what was read so far would now be read in another way.
+   * null: the sandbox is gone, or no longer proxied. Returns whether open connections would now be inspected in another way.
    * @throws Error when the authority cannot sign.
    */
   set(client: string, settings: ProxySettings | null): boolean {
@@ -108,7 +108,7 @@ export class ProxiedSandboxes {
       onViolation: ({ destination, flight }, { host, ...secret }) => {
         const connection = { sandbox: client, destination, speaks: flight.kind, name: host };
         const decision = toDecision('deny', connection, { decidedBy: 'secret', rule: null });
-        // What ends the sandbox is never left out.
+        // Decisions that end the sandbox are never rate-limited.
         const isNeeded = secret.action === 'block_and_terminate';
         this.#options.told.denied(client, { ...decision, kind: 'http', secret }, isNeeded);
       },

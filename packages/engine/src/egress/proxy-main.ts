@@ -1,6 +1,6 @@
 /**
- * A proxy: it reads the connections of the sandboxes of one scope, and holds the values of their secrets and of no others. It gives up
- * all privileges before it reads a byte of a sandbox.
+ * A proxy: it reads the connections of the sandboxes of one scope, and holds only the secret values of that scope. It drops
+ * all privileges before it reads any input of a sandbox.
  */
 import { ClientPolicies } from './client-policies.ts';
 import { LISTENER_DESCRIPTORS, type ProxyConfig, type ProxyOrder } from './egress-messages.ts';
@@ -16,7 +16,7 @@ serveEngine<{ config: ProxyConfig; order: ProxyOrder }>(async (config, engine) =
   const told = new ToldDecisions((client, report) => engine.report({ kind: 'decided', client, report }));
   const sandboxes = new ProxiedSandboxes({ policies, told });
   const proxy = new TransparentProxy({
-    // A sandbox that was not set is not known, and gets nothing.
+    // Connections of unknown sandboxes are refused.
     find: (client) => sandboxes.find(client),
     onRefusal: (refusal) => sandboxes.refused(refusal),
     onPassed: (connection) => {

@@ -17,21 +17,21 @@ import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
 type Given = 'hostProgram' | 'recordFile' | 'logger' | 'group' | 'about';
 
 export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
-  /** Where sandboxes find this host; the one of IPv6 is null when they have none. */
+  /** Addresses at which sandboxes reach this host; the IPv6 one is null when they have none. */
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
   readonly config: () => ProxyConfig;
-  /** Connections are to be led to these ports from now on. Called again whenever the process was replaced. */
+  /** Called with the ports to redirect connections to, at the start and after each replacement. */
   readonly onListening: (ports: Ports) => Promise<void>;
   readonly onReport: (client: string, report: NetworkReport) => void;
 }
 
 const MAIN = programFile(import.meta.url, { built: '../../build/proxy/main.js', source: 'proxy-main.ts' });
 
-/** Libraries, Node, the program with the modules that it loads from where they are, and the authorities that this host trusts. */
+/** Visible folders: libraries, Node, the program with its modules, and the authorities that this host trusts. */
 const SHOWN = [
   '/usr',
   dirname(process.execPath),
-  // The last two are among what the built program looks at, to tell whether it is in step with its sources.
+  // The built program checks the last two to tell whether it is up to date with its sources.
   ...['packages', 'node_modules', 'package-lock.json', 'scripts/build-programs.ts'].map((name) =>
     fileURLToPath(new URL(`../../../../${name}`, import.meta.url)),
   ),
@@ -40,7 +40,7 @@ const SHOWN = [
   '/etc/ca-certificates',
 ].filter((path) => existsSync(path));
 
-/** More than its sandboxes give it to tell (`told-decisions.ts`). */
+/** More than its sandboxes can produce (`told-decisions.ts`). */
 const MAX_REPORTS_PER_SECOND = 1000;
 
 /** The process that reads the connections of the sandboxes of one scope. */
@@ -65,7 +65,7 @@ export class ProxyProcess {
       choosesAddress: false,
       shown: SHOWN,
       maxReportsPerSecond: MAX_REPORTS_PER_SECOND,
-      // What it reads of this engine's is its program.
+      // The only files of this engine that it can read are its program.
       codeCache: null,
       main: MAIN,
       config,
@@ -84,17 +84,17 @@ export class ProxyProcess {
     this.#process.start();
   }
 
-  /** Rejects when none has listened yet, and none does soon. */
+  /** Rejects when no process listens within the deadline. */
   async whenReady(): Promise<void> {
     await this.#process.whenReady();
   }
 
-  /** Returns when connections are judged by it; one that is away learns it when it starts. null: connections of the sandbox end. */
+  /** Resolves when the rules are in effect; a process that is away gets them at its start. null: connections of the sandbox are closed. */
   async setSandbox(client: string, sandbox: ProxiedSandbox | null): Promise<void> {
     await this.#process.ask((id) => ({ kind: 'setSandbox', id, client, sandbox }));
   }
 
-  /** Tells which names lead the sandbox to which addresses. */
+  /** Adds names and the addresses that they resolved to for the sandbox. */
   async remember(client: string, pins: readonly Pin[]): Promise<void> {
     await this.#process.ask((id) => ({ kind: 'remember', id, client, pins }));
   }

@@ -2,19 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 interface Rate {
   readonly perSecond: number;
-  /** At once, after a pause. */
+  /** Burst size. */
   readonly burst: number;
 }
 
-/** As many as the packet filter lets it ask over UDP. */
+/** Like the limit of the packet filter for UDP. */
 const OF_CLIENT: Rate = { perSecond: 200, burst: 400 };
-/** Of all sandboxes of one scope: a part of what the resolver answers, so that many sandboxes of one do not keep it from the others. */
+/** For all sandboxes of one scope: a part of the resolver's capacity, so that one scope cannot use all of it. */
 const OF_SCOPE: Rate = { perSecond: 2000, burst: 4000 };
 const MAX_REMEMBERED = 4096;
 
 /**
- * How many questions are read. Over TCP a client that asks more waits, since many fit into a packet and the packet filter cannot count
- * them; over UDP the packet filter counts those of a client, and those of a scope that are too many are dropped here unread.
+ * Token buckets for queries. Over TCP a client over its rate waits, since many queries fit into a packet and the packet filter cannot count
+ * them; over UDP the packet filter limits each client, and queries over the limit of the scope are dropped here unread.
  */
 export class QuestionRates {
   readonly #scopeOf: (client: string) => string;
@@ -25,23 +25,23 @@ export class QuestionRates {
     this.#scopeOf = scopeOf;
   }
 
-  /** Returns when the client may ask its next question over TCP. */
+  /** Resolves when the client may send its next query over TCP. */
   async turn(client: string): Promise<void> {
     const waitMs = Math.max(this.#clients.spend(client), this.#scopes.spend(this.#scopeOf(client)));
     if (waitMs > 0) await delay(waitMs, undefined, { ref: false });
   }
 
-  /** False when a question over UDP is one too many. */
+  /** False when a query over UDP is over the limit. */
   take(client: string): boolean {
     const scope = this.#scopeOf(client);
-    // What is dropped costs the scope nothing.
+    // A dropped query takes no token.
     return !this.#scopes.isEmpty(scope) && this.#scopes.spend(scope) === 0;
   }
 }
 
 class TokenBuckets {
   readonly #rate: Rate;
-  /** When each name has used up what it was given so far. */
+  /** The time up to which the tokens of each bucket are spent; in the future when it is empty. */
   readonly #spentUntil = new Map<string, number>();
 
   constructor(rate: Rate) {
@@ -52,7 +52,7 @@ class TokenBuckets {
     return (this.#spentUntil.get(name) ?? -Infinity) > performance.now();
   }
 
-  /** Returns how many milliseconds it is until what was taken is there. */
+  /** @returns milliseconds until the taken token is available */
   spend(name: string): number {
     const { perSecond, burst } = this.#rate;
     const now = performance.now();
@@ -64,7 +64,7 @@ class TokenBuckets {
     return Math.max(0, spent - now);
   }
 
-  /** One that has its whole burst back is like one that was never seen. */
+  /** A full bucket equals a missing one, so it is deleted. */
   #forget(before: number): void {
     for (const [name, spent] of this.#spentUntil) if (spent < before) this.#spentUntil.delete(name);
   }

@@ -11,7 +11,7 @@ interface ReadSandboxesParts {
   readonly told: Pick<ToldDecisions, 'forget'>;
 }
 
-/** Keeps together what one proxy knows of its sandboxes: policy, names, settings, and the connections that rest on them. */
+/** Updates the state of a proxy's sandboxes together: policy, names, settings, and the open connections that depend on them. */
 export class ReadSandboxes {
   readonly #parts: ReadSandboxesParts;
 
@@ -19,12 +19,12 @@ export class ReadSandboxes {
     this.#parts = parts;
   }
 
-  /** null: the sandbox is gone, and its connections end. */
+  /** null: the sandbox is gone, and its connections are closed. */
   set(client: string, sandbox: ProxiedSandbox | null): void {
     const { policies, sandboxes, proxy, told } = this.#parts;
     policies.set(client, sandbox?.policy ?? null);
     policies.remember(client, sandbox?.pins ?? []);
-    // What is read is read anew from the beginning; what only has another policy goes on where that lets it.
+    // Changed inspection closes all connections; a changed policy closes only those that it forbids.
     if (sandboxes.set(client, sandbox?.settings ?? null)) proxy.forget(client);
     else proxy.rejudge(client);
     if (sandbox === null) told.forget(client);

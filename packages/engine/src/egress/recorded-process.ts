@@ -2,13 +2,13 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 
 interface Recorded {
   readonly pid: number;
-  /** Ticks since boot at which the process started; tells it from another that was given the same pid. */
+  /** Start time in ticks since boot; distinguishes it from a later process with the same pid. */
   readonly startTime: string;
-  /** Where it listens. */
+  /** Its listening ports. */
   readonly port: number;
 }
 
-/** Remembers a child in a file, for a later process that has to end it. */
+/** Records a child in a file, for a later process that has to end it. */
 export async function recordProcess(path: string, pid: number | undefined, port: number): Promise<void> {
   const startTime = pid === undefined ? null : await readStartTime(pid);
   if (pid === undefined || startTime === null) throw new Error('The process to record is already gone');
@@ -23,7 +23,7 @@ export async function findRecordedProcess(path: string): Promise<Recorded | null
   return record !== null && (await readStartTime(record.pid)) === record.startTime ? record : null;
 }
 
-/** Ends the recorded process if it still is the one that was recorded, and forgets it. */
+/** Ends the recorded process if it is still the same one, and deletes the record. */
 export async function endRecordedProcess(path: string): Promise<void> {
   const record = await findRecordedProcess(path);
   if (record !== null) process.kill(record.pid, 'SIGKILL');
@@ -35,7 +35,7 @@ async function readRecord(path: string): Promise<Recorded | null> {
     const value: unknown = JSON.parse(await readFile(path, 'utf8'));
     return isRecorded(value) ? value : null;
   } catch {
-    // Absent, or cut short by a crash: then nobody is known.
+    // Absent, or truncated by a crash: there is no record.
     return null;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * The resolver: it answers the names that all sandboxes ask for. It is told no secret, reads no connection, and gives up all
+ * The resolver: it answers the DNS queries of all sandboxes. It gets no secret, reads no connection, and drops all
  * privileges before it opens a socket.
  */
 import { ClientPolicies } from './client-policies.ts';
@@ -19,7 +19,7 @@ serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, eng
   const pins = new PinRequests((message) => engine.report(message));
   engine.onGone(() => pins.close());
   const scopes = new Map(config.scopes);
-  // One that is not known to be of a scope, such as a program that asks for an image, has one of its own.
+  // A client without a known scope, such as an image pull, has its own.
   const scopeOf = (client: string) => scopes.get(client) ?? client;
   const told = new ToldDecisions(
     (client, report) => engine.report({ kind: 'decided', client, report }),

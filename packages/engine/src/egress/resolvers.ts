@@ -6,7 +6,7 @@ export interface Resolver {
   readonly port: number;
 }
 
-/** Where queries go: a fixed list, or the resolvers of this host, read again when their file changes. */
+/** The resolvers to ask: a fixed list, or those of this host, read again when their file changes. */
 export interface Resolvers {
   current(): readonly Resolver[];
   close(): void;
@@ -20,7 +20,7 @@ export function fixedResolvers(resolvers: readonly Resolver[]): Resolvers {
   return { current: () => resolvers, close: () => undefined };
 }
 
-/** Watched by polling, because the file is replaced by renaming and is often a link into another folder. */
+/** Polled, because the file is replaced by renaming and is often a link into another folder. */
 export function hostResolvers(path: string): Resolvers {
   let resolvers = readResolvers(path);
   const reread = () => {
@@ -30,7 +30,7 @@ export function hostResolvers(path: string): Resolvers {
   return { current: () => resolvers, close: () => unwatchFile(path, reread) };
 }
 
-/** As in resolv.conf(5): at most three, and this machine when none is named. */
+/** As in resolv.conf(5): at most three, and the local host when there are none. */
 export function parseResolvConf(text: string): readonly Resolver[] {
   const addresses = text
     .split('\n')
@@ -44,7 +44,7 @@ function readResolvers(path: string): readonly Resolver[] {
   try {
     return parseResolvConf(readFileSync(path, 'utf8'));
   } catch {
-    // Absent or unreadable is the same as empty to every other resolver of the host.
+    // Other resolver libraries treat a missing or unreadable file as empty, too.
     return parseResolvConf('');
   }
 }

@@ -5,12 +5,12 @@ import { LengthFrames, frame } from './length-frames.ts';
 import type { Resolver } from './resolvers.ts';
 
 export interface SampleResolver extends Resolver, AsyncDisposable {
-  /** How many are open over TCP. */
+  /** Number of open TCP connections. */
   readonly connections: number;
   readonly seen: readonly { readonly id: number; readonly port: number; readonly query: Buffer }[];
 }
 
-/** A resolver for tests: sends back whatever messages `answer` makes of a question, now or later. */
+/** A resolver for tests: sends back the messages that `answer` makes of a query, now or later. */
 export async function startSampleResolver(
   address: string,
   answer: (query: Buffer, transport: 'udp' | 'tcp') => readonly Buffer[] | Promise<readonly Buffer[]>,

@@ -1,13 +1,13 @@
 import type { NetworkDecision, NetworkReport } from '../policy/network-decision.ts';
 
-/** Of one sandbox. One that breaks a rule again and again is told of so often a second, and no more; so is what it may do. */
+/** Reports per second for one sandbox, of denied and of allowed traffic each. */
 const MAX_DENIED_PER_SECOND = 10;
 const MAX_ALLOWED_PER_SECOND = 5;
-/** Of all sandboxes of one scope, however many they are: the engine, which hears of it, serves all scopes. */
+/** Reports per second for all sandboxes of one scope: the engine, which receives them, serves all scopes. */
 const MAX_PER_SECOND_OF_SCOPE = 200;
-/** Sandboxes choose names and paths; more of them is never shown. */
+/** Sandboxes choose names and paths; longer ones are truncated. */
 const MAX_TEXT = 1000;
-/** What is allowed is told once in this time. */
+/** Interval for repeated reports of the same allowed traffic. */
 const SAMPLE_MS = 60_000;
 const MAX_SAMPLED = 256;
 
@@ -15,22 +15,22 @@ interface Told {
   second: number;
   denied: number;
   allowed: number;
-  /** What was denied and not told of yet. */
+  /** Number of denials that were not reported yet. */
   leftOut: number;
-  /** What was allowed lately, and when that was told. */
+  /** Recently allowed traffic, and when it was reported. */
   readonly sampled: Map<string, number>;
 }
 
-/** Tells the engine a bounded part of what is decided here. Sandboxes are told apart by their address. */
+/** Reports decisions to the engine, rate-limited. Sandboxes are identified by their address. */
 export class ToldDecisions {
   readonly #tell: (client: string, report: NetworkReport) => void;
   readonly #scopeOf: (client: string) => string;
   readonly #told = new Map<string, Told>();
-  /** How many were told of each scope in this second. */
+  /** Reports of each scope in this second. */
   readonly #ofScopes = new Map<string, number>();
   #second = 0;
 
-  /** `scopeOf`: whose sandbox it is; all are of one scope unless given. */
+  /** `scopeOf`: the scope of a sandbox; default: one for all. */
   constructor(
     tell: (client: string, report: NetworkReport) => void,
     scopeOf: (client: string) => string = () => '',
@@ -39,7 +39,7 @@ export class ToldDecisions {
     this.#scopeOf = scopeOf;
   }
 
-  /** `isNeeded`: something has to be done about it, so it is never left out. */
+  /** `isNeeded`: the engine has to act on it, so it is never dropped. */
   denied(client: string, decision: NetworkDecision, isNeeded = false): void {
     const told = this.#of(client);
     told.denied += 1;
@@ -51,7 +51,7 @@ export class ToldDecisions {
     told.leftOut = 0;
   }
 
-  /** Names come again and again, so most of these end with a look into a map. */
+  /** Names repeat, so most calls end with one lookup in a map. */
   allowed(client: string, decision: NetworkDecision): void {
     const told = this.#of(client);
     const { kind, host, address, port } = decision;
@@ -68,7 +68,7 @@ export class ToldDecisions {
     this.#send(client, decision, 0);
   }
 
-  /** The sandbox is gone; the next to have its address is another. */
+  /** The sandbox is gone; the next one with its address is another one. */
   forget(client: string): void {
     this.#told.delete(client);
   }

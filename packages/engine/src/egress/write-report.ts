@@ -1,7 +1,7 @@
 import { formatAddress } from '../policy/address.ts';
 import type { EgressReport } from './egress-messages.ts';
 
-/** A report as it travels to the engine (`read-report.ts`). */
+/** Serializes a report to the engine (`read-report.ts`). */
 export function writeReport(report: EgressReport): Buffer {
   const written =
     'pins' in report

@@ -31,18 +31,15 @@ interface ControlListener {
   closed(): void;
 }
 
-/**
- * A peer that reads nothing of what we send is not svc-init, or is beyond help: the connection ends here. Above one frame, so that
- * every request fits.
- */
+/** A peer that does not read our messages is not svc-init, or hangs: the connection is closed. More than one frame, so that every request fits. */
 const MAX_UNREAD_BYTES = 2 * MAX_FRAME_BYTES;
 
-/** To read a message, act on it and answer costs as much as so many bytes more of output. */
+/** Reading, handling and answering a message costs as much as this many bytes of output. */
 const MESSAGE_COST = 8 * 1024;
 
 /**
- * The one control connection of a sandbox: requests with answers, and notifications both ways. A guest that says more than its share of
- * our time allows is not read from for a while: svc-init then holds what its processes write, and they wait.
+ * The control connection of a sandbox: requests with answers, and notifications both ways. When a guest exceeds its share of our time, its
+ * connection is not read for a while: svc-init then buffers the output of its processes until they block.
  */
 export class ControlConnection {
   readonly #socket: Socket;
@@ -69,7 +66,7 @@ export class ControlConnection {
     socket.resume();
   }
 
-  /** Answered with the message that ends the request; `core.error` and `*.failed` are answers too. */
+  /** Resolves to the message that ends the request; `core.error` and `*.failed` are answers too. */
   async request(type: string, payload: Payload, signal: AbortSignal): Promise<Message> {
     signal.throwIfAborted();
     const id = this.#nextId;
@@ -106,13 +103,13 @@ export class ControlConnection {
         this.#handle(decodeMessage(frame));
       }
     } catch {
-      // Whatever sent this is not svc-init as we know it; the real one dials again.
+      // An invalid message: the sender is not our svc-init; the real one dials again.
       this.#socket.destroy();
     }
     this.#holdWhileOver();
   }
 
-  /** Looks again after the wait: others may have come meanwhile, and then there is less for each. */
+  /** Checks again after the wait: with more active guests each share is smaller. */
   #holdWhileOver(): void {
     clearTimeout(this.#holding);
     const waitMs = this.#share.waitMs();
@@ -147,7 +144,7 @@ export class ControlConnection {
     }
   }
 
-  /** Once per connection: each greeting makes us look for what the log holds already. */
+  /** Accepted once per connection, because each one makes us check what the log contains already. */
   #greet(payload: Payload): void {
     if (this.#isGreeted) throw new Error('greeted twice');
     this.#isGreeted = true;
@@ -159,7 +156,7 @@ export class ControlConnection {
       (oom) => {
         this.#send(id, 'svc.killed.answer', { oom });
       },
-      // Without an answer svc-init reports a plain signal, which is all that is known.
+      // Without an answer svc-init reports a plain signal, since the cause is not known.
       () => {},
     );
   }

@@ -8,7 +8,7 @@ export interface GuestFile {
   readonly mode: number;
 }
 
-/** Payload of `svc.configure` but for the limits: what every process of the sandbox starts from. */
+/** Payload of `svc.configure` without the limits: the configuration of every process of the sandbox. */
 export interface GuestConfig {
   readonly env: readonly string[];
   readonly user: string | null;
@@ -20,7 +20,7 @@ export interface GuestConfig {
 
 export const SCRIPTS_FOLDER = '/.svc/scripts';
 
-/** The image says how to run; the caller's spec wins over it. */
+/** Merges the image's configuration with the caller's spec, which takes precedence. */
 export function guestConfig(
   spec: SandboxSpec,
   image: ImageConfig,
@@ -36,12 +36,12 @@ export function guestConfig(
   };
 }
 
-/** Where Debian and Alpine, and so most programs, look for whom to trust. */
+/** The CA bundle of Debian and Alpine, which most programs read. */
 export const TRUST_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
-/** The authority alone, where `update-ca-certificates` finds it. */
+/** The authority's certificate, in the folder that `update-ca-certificates` reads. */
 export const AUTHORITY_FILE = '/usr/local/share/ca-certificates/svc.crt';
 
-/** For programs that have a list of their own. */
+/** Variables for programs with a CA bundle of their own. */
 const TRUST_ENV = [
   ...['SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'GIT_SSL_CAINFO', 'PIP_CERT'].map(
     (name) => `${name}=${TRUST_BUNDLE}`,
@@ -49,7 +49,7 @@ const TRUST_ENV = [
   `NODE_EXTRA_CA_CERTS=${AUTHORITY_FILE}`,
 ];
 
-/** What every process starts from: the caller's wins over the image's, which wins over ours; of secrets there are placeholders. */
+/** The environment of every process. The caller's values override the image's, which override ours; secrets are represented by placeholders. */
 export function envOf({ env, network }: SandboxSpec, image: readonly string[]): string[] {
   const entries = network?.enabled === false ? [] : (network?.secrets?.entries ?? []);
   const isRead = network?.tls?.enabled === true || entries.length > 0 || network?.trust_host_cas === true;
@@ -57,7 +57,7 @@ export function envOf({ env, network }: SandboxSpec, image: readonly string[]): 
   return mergeEnv([...(isRead ? TRUST_ENV : []), ...image], [...(env ?? []), ...placeholders]);
 }
 
-/** The caller's win over the image's. */
+/** The caller's values override the image's. */
 function mergeEnv(
   image: readonly string[],
   own: readonly { readonly key: string; readonly value: string }[],

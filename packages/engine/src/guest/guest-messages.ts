@@ -1,6 +1,6 @@
 import type { Message, Payload } from '@svc/contract/frames';
 
-/** The payloads that svc-init sends, read defensively: the sandbox may be hostile. */
+/** Parses the payloads of svc-init defensively: the sandbox may be hostile. */
 
 export interface Hello {
   readonly version: string;
@@ -11,7 +11,7 @@ export interface Hello {
 export interface GuestStatus {
   readonly activitySequence: number;
   readonly activeProcesses: number;
-  /** There is no process but svc-init. */
+  /** True when svc-init is the only process. */
   readonly isAlone: boolean;
 }
 
@@ -52,19 +52,19 @@ export function readStatus(payload: Payload): GuestStatus {
 }
 
 export interface ProcessCount {
-  /** svc-init included. */
+  /** Includes svc-init. */
   readonly processes: number;
-  /** Of these, those that were started for whoever comes and were not used yet. */
+  /** Those of them that were started ahead and are still unused. */
   readonly spares: number;
 }
 
-/** Undefined when svc-init did not say. */
+/** Undefined when the message has no count. */
 export function readProcessCount({ type, payload }: Message): ProcessCount | undefined {
   if (type !== 'svc.counted') return undefined;
   return { processes: count(payload['processes']), spares: count(payload['spares']) };
 }
 
-/** What svc-init sends at most in one message (PROTOCOL.md); a line of the log is no longer than what this becomes in JSON. */
+/** The largest output of one message (PROTOCOL.md); it also bounds a line of the log, in JSON. */
 const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** Undefined when it is not an output message. */
@@ -92,7 +92,7 @@ export function readProcessState(payload: Payload): ProcessState {
   };
 }
 
-/** Why svc-init refused a request, in its own words. */
+/** svc-init's reason for refusing a request. */
 export function refusalReason(answer: Message): string {
   return text(answer.payload['message']) || text(answer.payload['kind']) || answer.type;
 }

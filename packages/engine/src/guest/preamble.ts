@@ -9,10 +9,7 @@ export interface Preamble {
   readonly token: Buffer;
 }
 
-/**
- * Reads the 41 bytes with which svc-init opens each connection and leaves the socket paused behind them.
- * The socket must not have been read from before.
- */
+/** Reads the 41 bytes with which svc-init opens each connection and leaves the socket paused behind them. The socket must be unread. */
 export function readPreamble(socket: Socket): Promise<Preamble> {
   const { promise, resolve, reject } = Promise.withResolvers<Preamble>();
   const fail = () => settle(() => reject(new Error('no preamble')));

@@ -2,7 +2,7 @@ import { Socket, type OnReadOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { LentChunks, type ByteTransport } from '@svc/contract/channel';
 
-/** What we use of Node's own side of a connection. */
+/** The part of Node's internal connection handle that we use. */
 export interface ConnectionHandle {
   reading: boolean;
   readonly fd: number;
@@ -13,11 +13,11 @@ export interface ConnectionHandle {
 
 export interface TakenHandle {
   readonly handle: ConnectionHandle;
-  /** The stream is as it was before. */
+  /** Returns the handle to the stream, which works as before. */
   giveBack(): void;
 }
 
-/** A channel transport over a Node socket, or any other duplex stream, which it owns from here on. */
+/** A channel transport over a Node socket or another duplex stream, which it owns from here on. */
 export function socketTransport(stream: Duplex): ByteTransport {
   const reader = new SocketReader(stream);
   const writer = new SocketWriter(reader.socket);
@@ -29,15 +29,15 @@ export function socketTransport(stream: Duplex): ByteTransport {
 }
 
 /**
- * Moves the connection of a socket to a new one that reads into given buffers, since Node takes those only when it makes a
- * socket: otherwise it makes a new buffer for every 64 KiB, and collecting them takes most of the time of bulk traffic.
- * Afterwards the original gives what it had read before, and nothing else; destroying either destroys both.
- * Undefined, and nothing has changed, when the stream is no plain socket or has not sent everything yet.
+ * Moves the connection of a socket to a new one that reads into given buffers, which Node accepts only at construction: otherwise Node
+ * allocates a buffer for every 64 KiB, and garbage collection takes most of the time of bulk traffic. Afterwards the original emits only
+ * the data it had read before; destroying either destroys both. Undefined, and no change, when the stream is not a plain socket or has
+ * unsent data.
  */
 export function reopenSocket(stream: Duplex, onread: OnReadOpts): Socket | undefined {
   const taken = takeHandle(stream);
   if (taken === undefined) return undefined;
-  // `handle` is how Node itself makes a socket of a connection; its types leave it out.
+  // Node's internal option `handle` makes a socket of a connection; the types omit it.
   const options = { handle: taken.handle, onread } as unknown as ConstructorParameters<typeof Socket>[0];
   const reopened = new Socket(options);
   stream.once('close', () => reopened.destroy());
@@ -46,24 +46,23 @@ export function reopenSocket(stream: Duplex, onread: OnReadOpts): Socket | undef
 }
 
 /**
- * Takes the connection of a socket away from it, so that something else can read from it and write to it. Afterwards the stream gives
- * what it had read before, and nothing else; whoever has the handle closes it. Undefined, and nothing has changed, when the
- * stream is no plain socket or has not sent everything yet.
+ * Takes the connection from a socket, so that another reader and writer can use it. Afterwards the stream emits only the data it had read
+ * before; the new owner closes the handle. Undefined, and no change, when the stream is not a plain socket or has unsent data.
  */
 export function takeHandle(stream: Duplex): TakenHandle | undefined {
-  // A subclass does more than its connection: TLS decrypts.
+  // Subclasses transform the data: TLS decrypts.
   if (!(stream instanceof Socket) || Object.getPrototypeOf(stream) !== Socket.prototype) return undefined;
   if (stream.connecting || stream.destroyed || stream.writableEnded || stream.writableLength > 0)
     return undefined;
-  // Not in Node's types, though cluster and child processes hand connections over by it.
+  // Not in Node's types; cluster and child processes pass connections with it.
   const owner = stream as unknown as { _handle?: Partial<ConnectionHandle> | null };
   const handle = owner._handle ?? undefined;
   if (!isWhole(handle)) return undefined;
   owner._handle = null;
-  // A new owner begins to read by itself; told that the handle reads already, it would miss an end that came before.
+  // The new owner starts reading itself; on a handle that reads already it would miss an end that came before.
   handle.readStop();
   handle.reading = false;
-  // It sees no traffic any more, so it would take the connection for an idle one.
+  // The socket sees no traffic any more, so its idle timeout would fire.
   stream.setTimeout(0);
   return { handle, giveBack: () => void (owner._handle = handle) };
 }
@@ -72,7 +71,7 @@ function isWhole(handle: Partial<ConnectionHandle> | undefined): handle is Conne
   return typeof handle?.useUserBuffer === 'function' && typeof handle.readStop === 'function';
 }
 
-/** Hands over the chunks as the socket gives them. (A stream's own iterator joins what has piled up, which copies it.) */
+/** Yields the chunks as the socket emits them. (The stream's own iterator joins buffered chunks, which copies them.) */
 class SocketReader implements AsyncIterable<Uint8Array> {
   readonly socket: Duplex;
   readonly #chunks = new LentChunks(
@@ -89,7 +88,7 @@ class SocketReader implements AsyncIterable<Uint8Array> {
     this.#observe();
     if (reopened) this.#takeEarly(stream);
     else this.#takeData();
-    // It comes paused when its first bytes have been read elsewhere.
+    // The socket is paused when its first bytes were read elsewhere.
     this.socket.resume();
   }
 
@@ -107,13 +106,13 @@ class SocketReader implements AsyncIterable<Uint8Array> {
     this.socket.on('close', () => this.#chunks.finish());
   }
 
-  /** What the original socket had read already. */
+  /** Takes the data that the original socket had read already. */
   #takeEarly(original: Duplex): void {
     for (let chunk: unknown = original.read(); chunk !== null; chunk = original.read())
       this.#chunks.take(chunk as Buffer);
   }
 
-  /** The slower way, with memory that the stream makes for every chunk. */
+  /** The slower path: the stream allocates memory for every chunk. */
   #takeData(): void {
     this.socket.on('data', (chunk: Buffer) => {
       if (!this.#chunks.take(chunk)) this.socket.pause();
@@ -121,7 +120,7 @@ class SocketReader implements AsyncIterable<Uint8Array> {
   }
 }
 
-/** Writes one after the other: while the socket has no room, what waits is held by its callers, not by the socket. */
+/** Serializes writes: while the socket is full, its callers hold the pending data, not the socket. */
 class SocketWriter {
   readonly #socket: Duplex;
   #last: Promise<void> = Promise.resolve();
@@ -135,7 +134,7 @@ class SocketWriter {
     return this.#last;
   }
 
-  /** Once it has failed everything after fails too, since the socket is gone. */
+  /** After a failure all later writes fail too, since the socket is closed. */
   #writeNow(bytes: Uint8Array): Promise<void> | undefined {
     const socket = this.#socket;
     if (socket.destroyed || socket.writableEnded) throw new Error('The socket is closed');

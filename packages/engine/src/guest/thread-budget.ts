@@ -1,25 +1,25 @@
 const MIB = 1024 * 1024;
 
 export interface BudgetLimits {
-  /** For all shares that are held back, together. Some 12 % of the engine's thread. */
+  /** The rate for all throttled shares together: some 12 % of the engine's thread. */
   readonly totalPerSecond: number;
-  /** For one share, while there are few. */
+  /** The rate for one share, while there are few. */
   readonly perSecond: number;
-  /** What a share may use at once after a rest. */
+  /** The burst of a share. */
   readonly burst: number;
 }
 
 const LIMITS: BudgetLimits = { totalPerSecond: 16 * MIB, perSecond: 4 * MIB, burst: MIB };
 
 /**
- * The engine has one thread, and whatever a guest sends takes time of it. This is how much: measured in bytes of output that would take
- * as long. One share for each thing that a sandbox can do without end; those that want more than they may have get equal parts of what
- * is there for all of them, and so the others hardly notice, however many there are.
+ * Token buckets for the time of the engine's only thread, which handling a guest's input takes. The unit is a byte of output that takes as
+ * long to handle. Each unbounded kind of input of a sandbox has one share; shares over their rate divide a common rate equally, so that the
+ * others are hardly affected, however many there are.
  */
 export class ThreadBudget {
   readonly #limits: BudgetLimits;
   readonly #now: () => number;
-  /** Shares that have used more than they had. */
+  /** Shares that are overdrawn. */
   readonly #held = new Set<ThreadShare>();
 
   constructor(limits: BudgetLimits = LIMITS, now: () => number = () => performance.now()) {
@@ -37,7 +37,7 @@ export class ThreadBudget {
   }
 }
 
-/** What one guest may make the engine do, in one way. */
+/** The token bucket of one guest for one kind of input. */
 export class ThreadShare {
   readonly #burst: number;
   readonly #now: () => number;
@@ -55,20 +55,20 @@ export class ThreadShare {
     this.#filledAt = now();
   }
 
-  /** Takes it, there or not. A negative amount gives back. */
+  /** Takes tokens, also below zero. A negative amount returns them. */
   spend(amount: number): void {
     this.#fill();
     this.#left = Math.min(this.#burst, this.#left - amount);
     if (this.#left < 0) this.#held.add(this);
   }
 
-  /** Milliseconds until so much is left; 0 when it is. */
+  /** Milliseconds until this many tokens are available; 0 when they are. */
   waitMs(wanted = 0): number {
     this.#fill();
     return this.#left >= wanted ? 0 : Math.ceil((wanted - this.#left) / this.#perMs());
   }
 
-  /** Its owner is gone. */
+  /** Called when the owner has ended. */
   release(): void {
     this.#held.delete(this);
   }

@@ -12,7 +12,7 @@ import type { TestHost } from '../testing/test-host.ts';
 
 const ID_BASE = 1_200_000_000;
 
-/** `root` is what a guest controls, `outside` what it must not reach. */
+/** `root` is under the guest's control; `outside` must be out of its reach. */
 async function makeFolders(host: TestHost) {
   const at = (name: string) => join(host.folder, name);
   await mkdir(at('root/inner'), { recursive: true });
@@ -145,7 +145,7 @@ test('a folder whose file system cannot map ids is served instead, with the same
   await using host = await makeTestHost();
   const at = (name: string) => join(host.folder, name);
   for (const name of ['lower', 'upper', 'work', 'root']) await mkdir(at(name));
-  // No file system of today but this has handles and cannot map ids; before Linux 6.3 a tmpfs is like that.
+  // Of today's file systems only this one has handles and cannot map ids; before Linux 6.3 a tmpfs is like that.
   const layers = `lowerdir=${at('lower')},upperdir=${at('upper')},workdir=${at('work')},index=on,nfs_export=on`;
   await host.run('mount', '-t', 'overlay', '-o', layers, 'overlay', at('root'));
   await mkdir(at('root/inner'));

@@ -1,5 +1,5 @@
 /**
- * The kernel calls that Node cannot make, carried out by the resident helper `svc-host` (packages/host).
+ * Kernel calls that Node lacks, made by the resident helper `svc-host` (packages/host).
  * Every call is one request and one answer; a failed call throws `HostCallError` with the errno name and leaves nothing half done.
  * Two exceptions: `ECHILD` (the helper was killed) and `ETIMEDOUT`, after which the caller cleans up with `removeNamespaces` or `unmount`.
  * Paths are absolute and plain: no empty, `.` or `..` part.
@@ -7,9 +7,9 @@
 export interface HostCalls {
   /**
    * Makes a user namespace (root = `idBase`, 65,536 ids) and a network namespace owned by it, pinned at the two paths
-   * (made as empty files). lo is up, and everybody inside may send echo requests without a raw socket. With `link` also a veth pair:
+   * (made as empty files). lo is up, and every user inside may send echo requests without a raw socket. With `link` also a veth pair:
    * `hostInterface` on the host side, `eth0` inside with `mac` and `address`/32, default route via `gateway`, host side up with `gateway`/32 and a route
-   * to `address`. With `ipv6` the same of that, and each end knows the other's MAC; without, IPv6 is off on both ends.
+   * to `address`. `ipv6` adds the same for IPv6, with static neighbour entries on both ends; without it IPv6 is off on both ends.
    * `idBase` is at least 65,536.
    */
   createNamespaces(request: {
@@ -21,13 +21,13 @@ export interface HostCalls {
       readonly address: string;
       readonly gateway: string;
       readonly mtu: number;
-      /** `02:00:00:00:00:07`, of one station. */
+      /** `02:00:00:00:00:07`, a unicast address. */
       readonly mac: string;
-      /** The MTU is 1,280 or more then. */
+      /** IPv6 requires an MTU of 1,280 or more. */
       readonly ipv6?: { readonly address: string; readonly gateway: string };
     } | null;
   }): Promise<void>;
-  /** Unpins and deletes both files; succeeds when they are gone. The veth pair goes with the namespace. */
+  /** Unpins and deletes both files; succeeds when they are missing. The veth pair goes with the namespace. */
   removeNamespaces(userPath: string, networkPath: string): Promise<void>;
   /** Deletes a network interface of the host; succeeds when there is none. */
   deleteLink(name: string): Promise<void>;
@@ -47,8 +47,8 @@ export interface HostCalls {
   }): Promise<void>;
   /**
    * Mounts a file-system image (ext4, erofs, squashfs) on a free loop device that goes away with the mount. nodev, nosuid always.
-   * `EBUSY` while an earlier mount of the image is alive anywhere, unless both are read-only: two would destroy it. `EUCLEAN` when
-   * a writable ext4 image has to be checked with e2fsck first; nobody uses it then.
+   * `EBUSY` while an earlier mount of the image exists anywhere, unless both are read-only: two writers would destroy it. `EUCLEAN` when
+   * a writable ext4 image has to be checked with e2fsck first; the image is then unused.
    */
   mountImage(request: {
     readonly image: string;
@@ -56,22 +56,22 @@ export interface HostCalls {
     readonly fstype: string;
     readonly readonly: boolean;
     /**
-     * A flush inside (fsync) is not passed on to the host's disk: much faster, and nothing is lost while the host stays up. After
-     * a crash of the host the image may lack what was written in the last half minute.
+     * An fsync inside is not passed on to the host's disk: much faster, and nothing is lost while the host stays up. After
+     * a crash of the host the image may lack the writes of the last half minute.
      */
     readonly isVolatile?: boolean;
   }): Promise<void>;
   /**
    * Binds `root`/`path`, a file or a folder, at `target`, which is made when it is missing. nodev, nosuid. `path` is resolved inside
    * `root` (openat2 RESOLVE_IN_ROOT, no magic links), so a symlink planted by a guest cannot lead outside. With `idmap` the files
-   * appear through the namespace at `userPath`, or with `owner` as that says.
+   * appear through the namespace at `userPath`, or with the owners that `owner` defines.
    */
   bind(request: {
     readonly root: string;
     readonly path: string;
     readonly target: string;
     readonly readonly: boolean;
-    /** No program on it can be executed, whatever the runtime makes of its own option. */
+    /** Mounted noexec, independent of the runtime's own option. */
     readonly noexec?: boolean;
     readonly idmap: {
       readonly userPath: string;
@@ -79,37 +79,37 @@ export interface HostCalls {
       readonly owner: BindOwner | null;
     } | null;
   }): Promise<{ readonly kind: 'file' | 'directory' }>;
-  /** Detaches whatever is mounted at `target`, all of it; succeeds when nothing is. */
+  /** Detaches every mount at `target`; succeeds when there is none. */
   unmount(target: string): Promise<void>;
   /**
-   * The same, and then removes so many empty folders, from the mount point upwards; succeeds when they are gone. The kernel may make
-   * whoever removes a mount point wait: other mount namespaces can have it still.
+   * The same, and then removes so many empty folders, from the mount point upwards; succeeds when they are missing. The removal of a mount
+   * point may block in the kernel while other mount namespaces still have it.
    */
   removeMountPoint(target: string, folders: 1 | 2): Promise<void>;
-  /** Copies a sparse file to a new one, holes kept; `EEXIST` when there is one already. */
+  /** Copies a sparse file to a new one, holes kept; `EEXIST` when the new one exists. */
   copySparse(from: string, to: string): Promise<void>;
   /**
    * Copies an ext4 image that is mounted writable from the loop device `device` to the new file `to`, holes kept, while its file system
-   * stands still: what was written is in it, and whoever writes waits. `mark` is there, and locked, from before the freeze until after
-   * it. `EBUSY` while another program has frozen it, `ETIMEDOUT` when it would stand still for more than `mostMs`. Returns for how
-   * many milliseconds it did. After `ECHILD` it may be frozen still: then `thaw`.
+   * is frozen: earlier writes are in the copy, and new ones block. `mark` exists, and is locked, from before the freeze until after
+   * it. `EBUSY` while another program has frozen it, `ETIMEDOUT` when it would be frozen for more than `mostMs`. Returns for how
+   * many milliseconds it was. After `ECHILD` it may still be frozen: call `thaw`.
    */
   copyFrozen(request: FrozenDisk & { readonly to: string; readonly mostMs: number }): Promise<number>;
-  /** Lets a file system go on that a helper left frozen. Succeeds when there is no mark; `EBUSY` while somebody alive has it frozen. */
+  /** Thaws a file system that a helper left frozen. Succeeds without a mark; `EBUSY` while a running process holds the freeze. */
   thaw(disk: FrozenDisk): Promise<void>;
 
-  /** From now on what is written to this loop device goes to the disk past the page cache of the image's file system. */
+  /** Switches this loop device to direct I/O: writes bypass the page cache of the image's file system. */
   writeDirectly(image: string, device: string): Promise<void>;
   /**
-   * Runs a program that outlives this process and the helper: in a session of its own, so that signals to ours pass it by, in the
-   * folder /, and with nothing open but its streams. Resolves when it has ended, with its exit code or 128 plus the number of the
+   * Runs a program that outlives this process and the helper: in its own session, so that signals to ours do not reach it, in the
+   * folder /, and with no open descriptor but its streams. Resolves when it has ended, with its exit code or 128 plus the number of the
    * signal that ended it. `ENOENT` when there is no such program. When `signal` aborts, rejects with its reason after the program and
    * its process group were killed. After `ECHILD` the program may still run.
    */
   launch(request: LaunchRequest, signal: AbortSignal): Promise<number>;
   /**
    * Whether a launch that claims the folder is about to execute its program. Helpers execute nothing for an engine that has died; so
-   * once this is false, all that was executed for a dead engine and this folder can be seen. `ENOENT` when there is no such folder.
+   * once this is false, every program executed for a dead engine and this folder is visible. `ENOENT` when there is no such folder.
    */
   isClaimed(folder: string): Promise<boolean>;
   /**
@@ -132,7 +132,7 @@ export interface FrozenDisk {
 }
 
 /**
- * As whose files a guest sees what the host has put there: the files of id 0 in a volume, those of the folder's owner in a folder of
+ * The owner that a guest sees on files of the host: of files of id 0 in a volume, or of the folder owner's files in a folder of
  * the host. Every other guest user can own files as well; a folder of the host stores them under the host ids of the sandbox.
  */
 export interface BindOwner {
@@ -140,14 +140,14 @@ export interface BindOwner {
   readonly uid: number;
   readonly gid: number;
   /**
-   * How much the guest may add, null for any amount. A writable bind with a quota, or of a folder of the host, is served by a process
-   * that counts and drops set-user-id bits; so is a folder of the host whose file system cannot map ids. `ENODEV` when the host has no
+   * How many bytes the guest may add, null for no limit. A writable bind with a quota, or of a folder of the host, is served by a process
+   * that counts bytes and drops set-user-id bits; so is a folder of the host whose file system cannot map ids. `ENODEV` when the host has no
    * FUSE, `EIO` when the file system cannot be served (it has no file handles).
    */
   readonly quotaMib: number | null;
   /**
-   * Of a writable folder of the host: where owner and mode go that the guest gives a file. `strict`: into an extended attribute,
-   * `EOPNOTSUPP` when the file system has none. `relaxed`: as long as the mount lives, when it has none. `off`: into the file.
+   * For a writable folder of the host: where the owner and mode that the guest sets on a file are stored. `strict`: in an extended attribute,
+   * `EOPNOTSUPP` when the file system has none. `relaxed`: in memory while mounted, when it has none. `off`: in the file itself.
    */
   readonly statVirtualization: 'strict' | 'relaxed' | 'off';
   /** `mirror`: the read, write and execute bits of files and folders are set on the host as well. */
@@ -157,7 +157,7 @@ export interface BindOwner {
 export interface LaunchRequest {
   /** The program and its arguments; found on the PATH of `environment` unless it has a slash. */
   readonly command: readonly string[];
-  /** All that the program sees. */
+  /** The complete environment of the program. */
   readonly environment: Readonly<Record<string, string>>;
   readonly streams: Streams;
   /**
@@ -165,11 +165,11 @@ export interface LaunchRequest {
    * (`SCHED_BATCH`), and the instruction CPUID is answered by the CPU alone.
    */
   readonly isKernel?: boolean | undefined;
-  /** It is executed from a copy in memory that nobody can change, where the host can do that. */
+  /** Executes a sealed copy in memory, which cannot be modified, where the host supports that. */
   readonly isSealed?: boolean | undefined;
-  /** A folder that the program finds empty: it gets a mount namespace of its own. */
+  /** A folder that is empty for the program, which gets its own mount namespace. */
   readonly cover?: string | undefined;
-  /** A folder for `isClaimed`. */
+  /** The folder that `isClaimed` checks. */
   readonly claim?: string | undefined;
 }
 

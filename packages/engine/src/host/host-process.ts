@@ -16,14 +16,14 @@ interface PendingCall {
   readonly isSlow: boolean;
 }
 
-/** A helper that sleeps for so many looks while a call waits hangs. One that waits for a disk does not sleep. */
+/** A helper that sleeps for this many looks while a call waits is hanging. A helper in disk I/O does not sleep. */
 const QUIET_LOOKS = 10;
-/** How much longer a slow call may take. */
+/** Additional time for slow calls. */
 const SLOW_FACTOR = 10;
 
 /**
- * One svc-host process, started at the first call and again after it died. It answers calls one after the other, slow ones beside them.
- * A call that was under way when the process died fails with `ECHILD`, one that took too long with `ETIMEDOUT`:
+ * One svc-host process, started at the first call and again after it died. It runs calls in sequence, and slow ones concurrently.
+ * A call that was in progress when the process died fails with `ECHILD`, one that timed out with `ETIMEDOUT`:
  * in both cases it may or may not have been carried out.
  */
 export class HostProcess {
@@ -39,14 +39,14 @@ export class HostProcess {
   #cpuTicks = 0;
   #isClosed = false;
 
-  /** `lookMs`: how often a helper that has not answered yet is looked at. */
+  /** `lookMs`: how often a helper with an open call is checked. */
   constructor(binary: string, timeoutMs: number, lookMs: number) {
     this.#binary = binary;
     this.#timeoutMs = timeoutMs;
     this.#lookMs = lookMs;
   }
 
-  /** Calls that a new one would have to wait for. */
+  /** Number of calls in front of a new one. */
   get queueLength(): number {
     return this.#pending.values().reduce((sum, { isSlow }) => sum + (isSlow ? 0 : 1), 0);
   }
@@ -61,7 +61,7 @@ export class HostProcess {
     const id = ++this.#lastId;
     const line = [String(id), call, ...fields.map(encodeURIComponent)].join('\t');
     return new Promise((resolve, reject) => {
-      // A helper that does not answer is stuck in the kernel or broken: end it, the next call starts a fresh one.
+      // The helper is stuck in the kernel or broken: kill it, and the next call starts a new one.
       const timeoutMs = isSlow ? this.#timeoutMs * SLOW_FACTOR : this.#timeoutMs;
       const deadline = setTimeout(() => this.#end(child, 'ETIMEDOUT', 'no answer in time'), timeoutMs);
       this.#pending.set(id, { call, resolve, reject, deadline, isSlow });
@@ -70,7 +70,7 @@ export class HostProcess {
     });
   }
 
-  /** Lets calls under way finish. */
+  /** Calls in progress are finished. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const child = this.#child;
@@ -84,7 +84,7 @@ export class HostProcess {
 
   #start(): Child {
     // SAFETY: the path comes from our own configuration; an empty environment and its own process group keep the helper
-    // independent of how, and in which terminal, the engine was started.
+    // independent of the environment and the terminal of the engine.
     const child = spawn(this.#binary, [], {
       stdio: ['pipe', 'pipe', 'inherit'],
       env: {},
@@ -100,7 +100,7 @@ export class HostProcess {
     return child;
   }
 
-  /** One that a signal stopped, and that is still stopped at the next look, is as good as dead; so is one that sleeps on. */
+  /** A helper that is stopped by a signal at two looks in a row counts as dead; so does one that keeps sleeping. */
   #look(): void {
     const child = this.#child;
     if (child?.pid === undefined || this.#pending.size === 0) {

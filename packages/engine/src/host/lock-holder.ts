@@ -6,8 +6,8 @@ export interface LockHolder {
 }
 
 /**
- * The process that listens at an abstract address (`\0name`), which any user of the host can do. Undefined when there is none, and when
- * we may not see the descriptors of its process, as root may.
+ * The process that listens at an abstract address (`\0name`), which any user of the host can do. Undefined when there is none, or when
+ * its descriptors are unreadable for us; root can read them.
  */
 export function findLockHolder(name: string): LockHolder | undefined {
   const listeners = readFileSync('/proc/net/unix', 'utf8').split('\n');
@@ -26,14 +26,14 @@ function hasOpen(pid: string, target: string): boolean {
     const folder = `/proc/${pid}/fd`;
     return readdirSync(folder).some((descriptor) => readlinkSync(`${folder}/${descriptor}`) === target);
   } catch {
-    // It has ended, closed one of them in between, or is not ours to look at.
+    // It has ended, closed one of them in between, or we may not read it.
     return false;
   }
 }
 
 /**
- * What to tell an operator when a user of the host has taken the lock of the data folder; undefined when it is held as root, as the owner
- * of the folder, or as who asks.
+ * Message for an operator when another user of the host holds the lock of the data folder; undefined when the holder is root, the owner
+ * of the folder, or the caller's own user.
  */
 export function describeStranger(name: string, dataFolder: string): string | undefined {
   const holder = findLockHolder(name);

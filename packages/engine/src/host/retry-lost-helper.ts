@@ -1,9 +1,9 @@
 import { HostCallError } from './host-calls.ts';
 
-/** A helper that is lost this often in one piece of work is not lost by accident. */
+/** A helper that dies this often during one operation does not die by accident. */
 const RETRIES = 2;
 
-/** Does some work, and does it again when it failed only because svc-host was killed or hung. Work that fails has to undo itself. */
+/** Runs an operation, and repeats it when it failed only because svc-host was killed or hung. A failed operation has to undo itself. */
 export async function retryLostHelper<Result>(
   work: () => Promise<Result>,
   signal: AbortSignal,
@@ -19,7 +19,7 @@ export async function retryLostHelper<Result>(
   }
 }
 
-/** What could not be undone either is a `SuppressedError`, and not of this kind. */
+/** An undo that failed as well is a `SuppressedError`, which is not repeated. */
 export function isOfLostHelper(error: unknown): boolean {
   if (error instanceof HostCallError) return error.errno === 'ECHILD' || error.errno === 'ETIMEDOUT';
   return error instanceof Error && error.cause !== undefined && isOfLostHelper(error.cause);

@@ -2,16 +2,16 @@ import { lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
 
 /**
- * Removes what lies at `path` and all below, a few small files; succeeds when nothing does. Busy is what is mounted there.
- * Synchronous on purpose, as all that is done in the engine's run folder, which is in memory: a round trip through Node's thread pool
- * takes ten times what the kernel does, of the processor too.
+ * Removes the tree at `path`, which has only a few small files; succeeds when it is missing. A mount point in it is `EBUSY`.
+ * Synchronous on purpose, like all work in the engine's run folder, which is in memory: a round trip through Node's thread pool
+ * takes ten times as long as the kernel, in CPU time too.
  */
 export function removeTree(path: string): void {
-  // Asked first: an error takes longer to make than all the rest.
+  // Checked first: creating an error takes longer than everything else here.
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
   if (!found.isDirectory()) return removeFile(path);
-  // What was there a moment ago, others may have removed since.
+  // Another process may have removed it since the check.
   unlessGone(() => {
     for (const entry of readdirSync(path, { withFileTypes: true })) {
       const below = `${path}/${entry.name}`;
@@ -22,12 +22,12 @@ export function removeTree(path: string): void {
   removeEmptyFolder(path);
 }
 
-/** Succeeds when there is none. */
+/** Succeeds when it is missing. */
 export function removeFile(path: string): void {
   unlessGone(() => unlinkSync(path));
 }
 
-/** Succeeds when there is none. */
+/** Succeeds when it is missing. */
 export function removeEmptyFolder(path: string): void {
   unlessGone(() => rmdirSync(path));
 }

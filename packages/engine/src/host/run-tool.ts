@@ -5,7 +5,7 @@ import { once } from 'node:events';
 const TIMEOUT_MS = 600_000;
 const MAX_OUTPUT_CHARACTERS = 4000;
 
-/** A program of the system that ended with a status nobody expected. */
+/** A program of the system ended with an unexpected status. */
 export class ToolFailed extends Error {
   readonly status: number | null;
 

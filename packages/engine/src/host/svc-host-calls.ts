@@ -10,22 +10,22 @@ export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-hos
 /** Longer than any call takes on a loaded machine, apart from those in SLOW_CALLS. */
 const CALL_TIMEOUT_MS = 60_000;
 const LOOK_MS = 1000;
-/** Disks are written out, a launched program takes its time. The helper takes other calls meanwhile. */
+/** Calls that write out disks or run a program. The helper runs other calls concurrently. */
 const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch', 'copyFrozen', 'thaw', 'writeDirectly']);
 
 export interface SvcHostOptions {
   readonly binary?: string;
-  /** Helpers that work side by side. */
+  /** Number of helpers. */
   readonly processes?: number;
   readonly callTimeoutMs?: number;
-  /** How often a helper that has not answered yet is looked at. */
+  /** How often a helper with an open call is checked. */
   readonly lookMs?: number;
 }
 
-/** Host calls carried out by resident `svc-host` processes; each call goes to the one with the fewest waiting. */
+/** Host calls by resident `svc-host` processes; each call goes to the one with the shortest queue. */
 export class SvcHostCalls implements HostCalls {
   readonly #processes: readonly HostProcess[];
-  /** For what a caller of a sandbox waits for: it must not wait for a mount, and is in the order in which it was asked. */
+  /** A helper for latency-sensitive calls: they must not queue behind a mount, and keep their order. */
   readonly #quick: HostProcess;
   #launchCount = 0;
 
@@ -39,7 +39,7 @@ export class SvcHostCalls implements HostCalls {
     this.#quick = new HostProcess(binary, callTimeoutMs, lookMs);
   }
 
-  /** The helpers that run now. */
+  /** The helpers that are running. */
   get pids(): readonly number[] {
     return [...this.#processes, this.#quick].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
   }
@@ -119,7 +119,7 @@ export class SvcHostCalls implements HostCalls {
     const name = String(++this.#launchCount);
     const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
     const helper = this.#idlest();
-    // The helper reads it after the launch itself. One that has died answers neither.
+    // The helper reads the cancellation after the launch itself. A helper that has died answers neither.
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
     const stopListening = onAbort(signal, end);
     try {
@@ -160,14 +160,14 @@ export class SvcHostCalls implements HostCalls {
     );
   }
 
-  /** For calls that may be made again: a helper that died half-way is no reason to fail. */
+  /** For idempotent calls: they are repeated when a helper dies during them. */
   async #repeatable(call: string, fields: readonly string[]): Promise<string> {
-    // Each helper may have died without our knowing yet; after that they are fresh.
+    // Each helper may have died unnoticed; after one failure each they are new.
     return await repeated(this.#processes.length, () => this.#call(call, fields));
   }
 }
 
-/** Again, up to so many times, when the helper died. */
+/** Repeats a call up to this many times when the helper died. */
 async function repeated(times: number, call: () => Promise<string>): Promise<string> {
   for (let spare = times; ; spare--) {
     try {

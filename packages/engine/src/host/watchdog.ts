@@ -2,29 +2,29 @@ import { pause } from '@svc/contract/node-pause';
 import type { ProcessState } from './process-state.ts';
 
 const TICK_MS = 1000;
-/** A process that was stopped by a signal may have been stopped for a moment. */
+/** For a process that was stopped by a signal, perhaps only briefly. */
 const STOPPED_TICKS = 2;
-/** It does not answer and uses no CPU: it is stuck, on a disk for one. */
+/** For a process that neither answers nor uses the CPU: it is stuck, for instance in disk I/O. */
 const QUIET_TICKS = 10;
-/** It does not answer but is at work: on a machine that is full that may take long. */
+/** For a process that uses the CPU but does not answer: on an overloaded machine that may take long. */
 const BUSY_TICKS = 60;
 
 type Looked = Pick<ProcessState, 'state' | 'cpuTicks'> | undefined;
 
 export interface Watched {
-  /** Resolves when the process answers. Rejects when nobody is there: then it has ended, which others notice. */
+  /** Resolves when the process answers. Rejects when it cannot be reached: then it has ended, which is detected elsewhere. */
   ask(signal: AbortSignal): Promise<unknown>;
-  /** What the kernel says of it; undefined when that is not known. */
+  /** State from the kernel; undefined when it is unknown. */
   look(): Looked | Promise<Looked>;
-  /** Called once each time. */
+  /** Called once per hang. */
   onFrozen(reason: string): void;
   /** It answers again, or has ended. */
   onBack?(): void;
 }
 
 /**
- * Notices that a process hangs: stopped by a signal for two seconds, or without an answer for ten. Time is counted in ticks of our own,
- * so that a machine that stood still as a whole frightens nobody; and a process that uses the CPU gets a minute.
+ * Detects that a process hangs: stopped by a signal for two seconds, or without an answer for ten. Time is counted in ticks of our own
+ * timer, so that a pause of the whole machine does not count; a process that uses the CPU gets a minute.
  */
 export class Watchdog {
   readonly #watched: Watched;
@@ -37,7 +37,7 @@ export class Watchdog {
   #cpuTicks = 0;
   readonly #busyTicks: number;
 
-  /** `busyTicks`: how long one that is at work may take. */
+  /** `busyTicks`: limit for a process that uses the CPU. */
   constructor(watched: Watched, tickMs: number = TICK_MS, busyTicks: number = BUSY_TICKS) {
     this.#watched = watched;
     this.#busyTicks = busyTicks;

@@ -9,16 +9,16 @@ import type { LayerArchive } from './layer-archive.ts';
 import type { LayerStore } from './layer-store.ts';
 import type { ParsedConfig } from './oci-documents.ts';
 
-/** Of one image. A layer has up to three processes at work, and two cores are soon busy. */
+/** Layers of one image that are unpacked in parallel. Each uses up to three processes, which soon occupy two cores. */
 const LAYERS_AT_ONCE = 3;
 
 export interface ImageParts {
   readonly config: ParsedConfig;
   readonly digest: string | null;
   readonly manifestDigest: string | null;
-  /** Where the layer at this place comes from; not read when the layer is there and `proven`. */
+  /** The source of the layer at an index; not read for a layer that is present and `proven`. */
   readonly archive: (index: number) => LayerArchive;
-  /** Layers whose bytes need not be shown, as they were when `archive` was filled; by default those of now. */
+  /** Layers that the caller may use without supplying their bytes, as known when `archive` was filled; by default the current ones. */
   readonly proven?: ReadonlySet<string>;
 }
 
@@ -26,7 +26,7 @@ export interface AddOptions {
   readonly layers: LayerStore;
   readonly records: ImageRecords;
   readonly holds: ImageHolds;
-  /** Of all that the scope of the proof holds; null: as much as it likes. */
+  /** The limit for all layers that the scope of the proof holds; null for no limit. */
   readonly maxHeldBytes: number | null;
   readonly limits: ImageLimits;
   /** Why the image may be used. */
@@ -35,7 +35,7 @@ export interface AddOptions {
   readonly signal: AbortSignal;
 }
 
-/** Unpacks the layers that are missing, then makes the image known under its name. */
+/** Unpacks the missing layers, then records the image under its name. */
 export async function addImage(
   reference: string,
   parts: ImageParts,
@@ -48,8 +48,8 @@ export async function addImage(
 }
 
 /**
- * Lowest first, a few side by side: each is a folder of its own, and most of what a small one takes is the start of its processes.
- * Each may have what those before it that are done have left over, so that an image which is too large is noticed two layers late.
+ * Unpacks layers from the lowest up, a few in parallel: a small layer spends most of its time starting processes. Each may use what the
+ * finished ones have left of the limits, so an image that is too large is noticed up to two layers late.
  */
 async function ensureLayers(
   parts: ImageParts,
@@ -78,7 +78,7 @@ async function ensureLayers(
     await Promise.all(workers);
   } catch (error) {
     stop.abort(error);
-    // When this returns, nothing of it is running any more.
+    // No worker is running when this returns.
     await Promise.allSettled(workers);
     throw error;
   }
@@ -88,7 +88,7 @@ function tooLarge({ maxUnpackedBytes, maxEntries }: ImageLimits): PlatformError 
   return refused(`it holds more than ${maxUnpackedBytes} bytes or ${maxEntries} files once unpacked`);
 }
 
-/** What may be stored of one more layer; null for what counts already, and where there is no limit. */
+/** The room for one more layer; null without a limit, and for layers that are counted already. */
 function roomFor(
   diffId: string,
   below: readonly string[],
@@ -99,7 +99,7 @@ function roomFor(
   return { maximumBytes, takenBytes: holds.storedBytes(scope, below) };
 }
 
-/** Makes a name lead to an image whose layers are there, and counts it for whoever asked. */
+/** Points a name at an image whose layers are present, and records that the scope holds it. */
 export async function holdAndName(
   record: Omit<ImageRecord, 'scopes'>,
   { holds, records, proof, maxHeldBytes }: AddOptions,
@@ -114,7 +114,7 @@ export async function holdAndName(
   }
 }
 
-/** The layers are all there: one write makes the image exist. */
+/** All layers are present: writing one file makes the image exist. */
 export async function recordImage(
   reference: string,
   parts: Omit<ImageParts, 'archive' | 'proven'>,

@@ -15,7 +15,7 @@ export interface AptSetup {
   readonly options: string;
 }
 
-/** How this host itself gets Debian packages: the sources of its own release, without those of third parties, and its proxies. */
+/** Reads how this host gets Debian packages: the sources of its own release, without third-party ones, and its proxies. */
 export async function readAptSetup(folder = '/etc/apt', osRelease = '/etc/os-release'): Promise<AptSetup> {
   const suite = /^VERSION_CODENAME="?([a-z]+)"?$/m.exec(
     await readFile(osRelease, 'utf8').catch(() => ''),
@@ -41,7 +41,7 @@ async function sourceFiles(folder: string): Promise<string[]> {
   ];
 }
 
-/** `deb [signed-by=…] URI SUITE COMPONENT…` as a stanza. */
+/** Converts `deb [signed-by=…] URI SUITE COMPONENT…` to a deb822 stanza. */
 function oneLineStanzas(text: string): string[] {
   return text.split('\n').flatMap((line) => {
     const match = /^deb\s+(?:\[([^\]]*)\]\s+)?(\S+)\s+(\S+)\s+([^#]+)/.exec(line.trim());

@@ -7,7 +7,7 @@ import type { ImageLimits } from './image-limits.ts';
 
 const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 
-/** The files of an OCI layout or a docker archive, whether they lie in a folder or in a tar. */
+/** The files of an OCI layout or a docker archive, in a folder or in a tar. */
 export class ArchiveContents {
   readonly #pathOf: (name: string) => string | undefined;
 
@@ -15,7 +15,7 @@ export class ArchiveContents {
     this.#pathOf = pathOf;
   }
 
-  /** A tar is spread out in `spool`, an empty folder that the caller removes. */
+  /** A tar is extracted to `spool`, an empty folder that the caller removes. */
   static async open(
     path: string,
     spool: string,
@@ -34,7 +34,7 @@ export class ArchiveContents {
     return new ArchiveContents((name) => files.get(normalize(name)));
   }
 
-  /** Where the file lies. Throws when the archive does not hold it. */
+  /** The path of a file. Throws when the archive does not contain it. */
   path(name: string): string {
     const path = this.#pathOf(name);
     if (path === undefined) throw refused(`the archive lacks ${JSON.stringify(name.slice(0, 200))}`);

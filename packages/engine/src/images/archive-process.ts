@@ -9,24 +9,24 @@ import { drained } from './drained.ts';
 import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
 
-/** Made by `make build`. */
+/** Built by `make build`. */
 export const BUILT_ARCHIVE_PROGRAM = fileURLToPath(
   new URL('../../build/archive-program.js', import.meta.url),
 );
 const NODE = '/.svc-node';
 const PROGRAM = '/.svc-archives.js';
 
-/** Room for the names of a million files; an archive that needs more takes its own process down. */
+/** Enough for the names of a million files; an archive that needs more crashes its own process. */
 const MAX_HEAP_MIB = 512;
-/** Of the names of opaque folders, or of the files of an archive. */
+/** Bounds the answer: names of opaque folders, or of the files of an archive. */
 const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
-/** What the shell and bubblewrap make of SIGABRT, with which Node ends when its heap is full. */
+/** Exit code of the shell and bubblewrap for SIGABRT, with which Node ends when its heap is full. */
 const ABORTED = 134;
 
 /**
- * A process that reads the headers of one archive, without rights: it has no capability, no network, and sees no file of the host but
- * programs. It ends with its archive, so that what took it over gets to see no other. Nothing it says is believed: it is checked, and the
- * digest and the size of what it read are worked out by whoever feeds it.
+ * A process that reads the headers of one archive, without privileges: it has no capability, no network, and sees no file of the host but
+ * programs. It ends with its archive, so an archive that takes it over cannot reach another one. Its answers are not trusted: they are
+ * validated, and the parent computes the digest and the size of what it read.
  */
 export class ArchiveProcess<Task extends ReadingTask> implements Disposable {
   readonly stdout: Readable;
@@ -35,20 +35,20 @@ export class ArchiveProcess<Task extends ReadingTask> implements Disposable {
   readonly #child: ReturnType<typeof spawnConfined>;
   readonly #ended: ReturnType<typeof outcomeOf>;
 
-  /** `program`: what takes its place in a test. */
+  /** `program` replaces it in tests. */
   constructor(task: Task, limits: ImageLimits, signal: AbortSignal, program = BUILT_ARCHIVE_PROGRAM) {
     this.#task = task;
     this.#child = start(program, task, limits);
     this.stdout = this.#child.stdout;
     this.#stdin = this.#child.stdin;
-    // It says on its own why it stopped reading.
+    // Its own answer says why it stopped reading.
     this.#stdin.on('error', () => {});
     this.#ended = outcomeOf(this.#child, signal, MAX_ANSWER_BYTES);
-    // Seen by `answer`.
+    // Awaited by `answer`.
     this.#ended.catch(() => {});
   }
 
-  /** Hands it the archive. @returns whether it took all of it */
+  /** Sends it the archive. @returns whether it read all of it */
   async feed(archive: AsyncIterable<Buffer>): Promise<boolean> {
     for await (const chunk of archive) {
       if (this.#stdin.destroyed) return false;
@@ -58,17 +58,17 @@ export class ArchiveProcess<Task extends ReadingTask> implements Disposable {
     return true;
   }
 
-  /** What it says when it has read all that it wanted to. */
+  /** Its answer after it has read what it needs. */
   async answer(): Promise<ArchiveReading[Task]> {
     const { code, stderr } = await this.#ended;
     if (code === ABORTED) throw refused('a layer lists more files than fit into memory');
-    // Node itself may have complained before.
+    // Node may have printed warnings before the answer.
     const said = code === 0 ? parse(stderr.slice(stderr.lastIndexOf('\n') + 1)) : null;
     if (said !== null && 'refusal' in said && Value.Check(Refusal, said.refusal))
       throw new PlatformError('invalid_image', said.refusal.message, {
         details: said.refusal.details ?? {},
       });
-    // What is generic here is one type by name: the schema is that of the task.
+    // TypeScript cannot relate the generic task to its schema, which is the one of the task.
     const schema: (typeof READINGS)[ReadingTask] = READINGS[this.#task];
     if (said !== null && 'output' in said && Value.Check(schema, said.output))
       return said.output as ArchiveReading[Task];
@@ -95,7 +95,7 @@ function start(program: string, task: ReadingTask, limits: ImageLimits): ReturnT
       `${MAX_ANSWER_BYTES}`,
     ],
     programs: programs.filter(({ host }) => isForEverybody(host)),
-    // Installed for root alone: shown so that it is root of the user namespace whom they belong to.
+    // Folders that only root can read: mapped so that root of the user namespace owns them.
     folders: programs
       .filter(({ host }) => !isForEverybody(host))
       .map((program) => ({ ...program, writable: false })),
@@ -118,7 +118,7 @@ function parse(text: string): object | null {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' ? value : null;
   } catch {
-    // Told by the caller.
+    // The caller reports the failure.
     return null;
   }
 }

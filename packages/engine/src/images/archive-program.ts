@@ -1,7 +1,7 @@
 /**
- * The process that reads the headers of archives: it has no rights, see `archive-process.ts`, which starts it for one archive. It gets the
- * archive on its standard input, writes what is to reach the disk to its standard output, and its answer to standard error.
- * `scripts/build-archive-program.ts` makes one file of it.
+ * The program that reads the headers of one archive, without privileges; `archive-process.ts` starts it. It reads the archive from standard
+ * input, writes the entries that may reach the disk to standard output, and its answer to standard error.
+ * `scripts/build-archive-program.ts` bundles it into one file.
  */
 import { readSync, writeSync } from 'node:fs';
 import { PlatformError } from '@svc/contract/errors';
@@ -27,7 +27,7 @@ const TASKS: {
 };
 
 const [task, limits, maxAnswerBytes] = process.argv.slice(2);
-// Our own parent says all three.
+// The parent process passes all three arguments.
 const answer = await answerOf(task as ReadingTask, JSON.parse(limits ?? '') as ImageLimits);
 writeAll(STDERR, Buffer.from(JSON.stringify(answer)));
 
@@ -43,7 +43,7 @@ async function answerOf(name: ReadingTask, given: ImageLimits): Promise<ArchiveA
   }
 }
 
-/** Nothing else is to be done meanwhile, so all of it waits: sockets, which would not, do not exist here. */
+/** Blocking reads: the process does nothing else meanwhile, and sockets for non-blocking ones do not exist here. */
 async function* readAll(): AsyncGenerator<Buffer> {
   for (;;) {
     const chunk = Buffer.allocUnsafe(CHUNK_BYTES);

@@ -12,16 +12,16 @@ import type {
 } from './archive-thread.ts';
 
 /**
- * Has archives read on a thread of its own: hashing them and handing their bytes from one program to the next is work for seconds, which
- * must keep nobody waiting. What they say is read by processes without rights, that the thread starts for each of them. The thread
- * starts with the first archive and stays until this is disposed of.
+ * Reads archives on a worker thread: hashing them and copying their bytes between programs takes seconds, which must not block the main
+ * thread. For each archive the thread starts processes without privileges that parse it. The thread starts with the first archive and runs
+ * until this object is disposed.
  */
 export class ArchiveReader implements AsyncDisposable {
   #worker: Worker | null = null;
   #lastId = 0;
   readonly #waiting = new Map<number, PromiseWithResolvers<ArchiveWork[ArchiveTask]['output']>>();
 
-  /** See `ArchiveWork`. When it returns, also after an abort, nothing of it is running any more. */
+  /** See `ArchiveWork`. When it returns, also after an abort, none of its processes is running any more. */
   async run<Task extends ArchiveTask>(
     task: Task,
     input: ArchiveWork[Task]['input'],
@@ -56,7 +56,7 @@ export class ArchiveReader implements AsyncDisposable {
 
   #start(): Worker {
     const worker = new Worker(new URL('./archive-thread.ts', import.meta.url), {
-      // SAFETY: the thread needs nothing else of this process's environment; what it starts gets a list of its own.
+      // SAFETY: the thread needs no other variable of this process's environment; the programs it starts get a list of their own.
       env: codeCache(),
     });
     worker.on('message', (answer: ArchiveAnswer) => {
@@ -77,10 +77,10 @@ export class ArchiveReader implements AsyncDisposable {
   }
 }
 
-/** Or the thread would compile everything anew: most of a second of CPU before its first archive. */
+/** The code cache; without it the thread would compile all modules, most of a second of CPU before its first archive. */
 function codeCache(): Readonly<Record<string, string>> {
   const folder = getCompileCacheDir();
-  // Node tells the folder of its own version inside of the one that it was given.
+  // Node reports the folder of its version, which lies inside the configured one.
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: dirname(folder) };
 }
 

@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox';
 
-/** What the process that reads archives answers, by what it was asked. Whoever took it over chooses these: they are checked, and bounded. */
+/** The answers of the process that reads archives, by task. An archive that took it over chooses them: they are validated, and bounded. */
 export const READINGS = {
-  /** The archive of a layer, in the form in which it may reach the disk. */
+  /** The archive of a layer, rewritten as it may reach the disk. */
   rewrite: Type.Object({
     counts: Type.Object({
       entries: Type.Integer({ minimum: 0 }),
@@ -13,7 +13,7 @@ export const READINGS = {
     /** Folders that hide what lies below them in other layers. The empty string is the root. */
     opaque: Type.Array(Type.String()),
   }),
-  /** The files of an archive of an image, each under a number: which name has which. */
+  /** The files of an image archive, as pairs of name and number. */
   number: Type.Array(Type.Tuple([Type.String(), Type.Integer({ minimum: 0 })])),
   recognize: Type.Union([Type.Literal('tar'), Type.Literal('oci_layout'), Type.Literal('docker_archive')]),
 };
@@ -30,7 +30,7 @@ export const Refusal = Type.Object({
   ]),
 });
 
-/** What is not an image is refused; all else that goes wrong is a bug, and tells itself by how the process ends. */
+/** Invalid archives are refused with an answer; any other failure is a bug and shows in the exit code. */
 export type ArchiveAnswer =
   | { readonly output: ArchiveReading[ReadingTask] }
   | { readonly refusal: { readonly message: string; readonly details: object | null } };

@@ -7,7 +7,7 @@ import { readArchive, type LayerArchive } from './layer-archive.ts';
 import { recognizeArchive, spreadArchive } from './spread-archive.ts';
 import { measureLayer, unpackLayer, type LayerLimits, type UnpackedLayer } from './unpack-layer.ts';
 
-/** What the thread can be asked, and what it answers. All of it crosses threads, so it is plain data. */
+/** The tasks of the thread and their results. Plain data, because it crosses threads. */
 export interface ArchiveWork {
   readonly unpack: {
     readonly input: {
@@ -40,7 +40,7 @@ export interface ArchiveJob<Task extends ArchiveTask = ArchiveTask> {
 
 export type ArchiveRequest = { readonly start: ArchiveJob } | { readonly abort: number };
 
-/** An error in a form that crosses threads: `code` is null for what is not a `PlatformError`. */
+/** An error as plain data, to cross threads: `code` is null unless it is a `PlatformError`. */
 export interface ArchiveFailure {
   readonly code: ErrorCode | null;
   readonly message: string;
@@ -66,7 +66,7 @@ const TASKS: {
   recognize: ({ path }, signal) => recognizeArchive(path, signal),
 };
 
-// The body of the thread that `ArchiveReader` starts. It ends with the process, which is too late to write down what was compiled.
+// The thread that `ArchiveReader` starts. Flushed here, because it ends with the process, which is too late to write the cache.
 flushCompileCache();
 const running = new Map<number, AbortController>();
 

@@ -6,22 +6,22 @@ import { finishData, finishDebian, finishNode, finishPython } from './finish-roo
 import type { Image, ImageProgress, Images } from './images.ts';
 
 export interface BuildDemoOptions {
-  /** In the order of `DEMO_RECIPES`, whatever the order here. */
+  /** Built in the order of `DEMO_RECIPES`, not of this list. */
   readonly names: readonly DemoImage[];
-  /** Also what exists already. */
+  /** Rebuilds images that exist. */
   readonly force: boolean;
-  /** Takes about 400 MB for the time of the build, on the disk of the images. */
+  /** Holds about 400 MB during the build, on the disk of the images. */
   readonly workFolder: string;
   /** A Node program for Linux that needs no more than glibc and libstdc++. */
   readonly nodeBinary: string;
-  /** The folder of the npm package; null leaves npm out. */
+  /** The folder of the npm package; null builds without npm. */
   readonly npmFolder: string | null;
   readonly environment: Readonly<Record<string, string>>;
   readonly onProgress: (progress: ImageProgress) => void;
   readonly signal: AbortSignal;
 }
 
-/** Makes images from Debian packages where no registry can be reached. What exists is left alone unless forced. */
+/** Builds images from Debian packages, for hosts without a registry. Existing images are kept unless forced. */
 export async function buildDemoImages(images: Images, options: BuildDemoOptions): Promise<readonly Image[]> {
   const built: Image[] = [];
   const wanted: DemoImage[] = [];
@@ -36,11 +36,11 @@ export async function buildDemoImages(images: Images, options: BuildDemoOptions)
 }
 
 export function allDemoImages(): readonly DemoImage[] {
-  // The table is typed by exactly these names.
+  // The keys of the table are exactly these names.
   return Object.keys(DEMO_RECIPES) as DemoImage[];
 }
 
-/** Those that are made when none is named. */
+/** The images that are built by default. */
 export function usualDemoImages(): readonly DemoImage[] {
   return allDemoImages().filter((name) => DEMO_RECIPES[name].isLarge !== true);
 }
@@ -49,7 +49,7 @@ function byPackages(names: readonly DemoImage[]): readonly (readonly DemoImage[]
   return [...Map.groupBy(names, (name) => DEMO_RECIPES[name].packages.join()).values()];
 }
 
-/** Images with the same packages, each a step further than the one before. */
+/** Builds images with the same packages, each from the one before it. */
 async function buildGroup(
   images: Images,
   names: readonly DemoImage[],

@@ -10,14 +10,14 @@ import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 
 export interface ConfinedCommand {
   readonly command: readonly [string, ...string[]];
-  /** Files that it runs, of those that everybody on the host may read, by the path they have inside. */
+  /** World-readable programs of the host that it may run, by their path inside. */
   readonly programs: readonly { readonly host: string; readonly inside: string }[];
-  /** The only folders of the host it sees beside /usr, by the path they have inside. */
+  /** The only folders of the host it sees beside /usr, by their path inside. */
   readonly folders: readonly { readonly host: string; readonly inside: string; readonly writable: boolean }[];
   readonly workdir: string;
-  /** What it may do as root of its own user namespace, and so to the files of those folders; nothing of it holds over the host. */
+  /** Its capabilities as root of its own user namespace, which apply to the files of those folders; none applies to the host. */
   readonly capabilities: readonly Capability[];
-  /** As whom it reads and writes the folders: see `IDS`. */
+  /** The user ids with which it reads and writes the folders: see `IDS`. */
   readonly ids: keyof typeof IDS;
   readonly network: ConfinedNetwork;
   readonly environment: Readonly<Record<string, string>>;
@@ -34,17 +34,17 @@ const CAPABILITY_BITS = {
 type Capability = keyof typeof CAPABILITY_BITS;
 
 /**
- * - `own`: ids of the host that nobody has, below those of the sandboxes; folders are shown through a mapping, so that what the program
- *   stores as user 7 is stored as user 7. Their file system must be able to map ids, as the data folder's is.
- * - `any`: the same with half of all ids, for folders with files of any owner. Where a file system cannot map ids, and its folders are
- *   not ours to choose, the ids stay the host's.
+ * - `own`: host ids without a user, below those of the sandboxes; folders are mounted with an id mapping, so that files the program stores
+ *   as user 7 are stored as user 7. Their file system must support id mappings, as the data folder's does.
+ * - `any`: the same with half of all ids, for folders with files of any owner. On a file system without id mappings whose folders are not
+ *   ours to choose, the ids stay the host's.
  */
 const IDS = { own: String(0x1000_0000 - 6 * 65_536), any: 'any' } as const;
 
-/** Where svc-host lies in the file system of the program, which it becomes once it has given its rights up. */
+/** The path of svc-host inside, which drops privileges and then executes the program. */
 const CONFINER = '/.svc-host';
 
-/** None, the host's own, or a namespace with the file that names its resolver. */
+/** No network, the host's own, or a namespace with the file that names its resolver. */
 export type ConfinedNetwork = 'none' | 'host' | { readonly namespace: string; readonly resolvConf: string };
 
 /** Settings that name resolution and TLS need; none holds a secret of this host. */
@@ -57,36 +57,36 @@ const NETWORK_FILES = [
   '/etc/docker/certs.d',
 ];
 
-/** It works for one tenant, so it has no part in the weight of the engine, which serves all of them. */
+/** It works for one organization, so it does not share the CPU weight of the engine, which serves all of them. */
 const BEHIND_OTHERS = [BUILT_SVC_HOST, '--stand-back'];
 
 /**
- * Starts a program that reads hostile bytes in a file system of its own: /usr read-only and the given folders, nothing else. There it
- * has no rights: a user namespace of its own, no capability outside of it, a seccomp filter (`host/src/confine`), and a network only if
- * it is given one. It ends with this process, and its whole tree with it. Pass it to `outcomeOf`, which also ends it when the signal says so.
+ * Starts a program that reads untrusted data, in a file system of its own: /usr read-only and the given folders, nothing else. It has no
+ * privileges: a user namespace of its own, no capability outside of it, a seccomp filter (`host/src/confine`), and a network only if it is
+ * given one. Its whole process tree ends with this process. Pass it to `outcomeOf`, which also ends it when the signal aborts.
  */
 export function spawnConfined(request: ConfinedCommand): ChildProcessWithoutNullStreams {
   const [program, args, options] = confinedSpawn(request);
   return spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
-/** The same for one that reads a file: it gets the file open, and not even its folder. */
+/** As `spawnConfined`, for a program that reads one file: it gets an open descriptor and does not see the file's folder. */
 export function spawnConfinedOn(
   input: FileHandle,
   request: ConfinedCommand,
 ): ChildProcessByStdio<null, Readable, Readable> {
   const [program, args, options] = confinedSpawn(request);
   const child: unknown = spawn(program, args, { ...options, stdio: [input.fd, 'pipe', 'pipe'] });
-  // What is not a pipe is null; the types of Node know that of words alone.
+  // Streams that are not pipes are null; Node's types express that only for literal arguments.
   return child as ChildProcessByStdio<null, Readable, Readable>;
 }
 
 type ConfinedProcess = ChildProcessByStdio<Writable | null, Readable, Readable>;
 
 function confinedSpawn(request: ConfinedCommand) {
-  // SAFETY: no shell; every argument is passed as it is. The environment holds nothing but what is listed here, and file names
-  // inside are ours, so nothing the image says becomes an option. A process group of its own lets `outcomeOf` end all of it: bwrap's
-  // own way of dying with its parent works only once it has set up the sandbox.
+  // SAFETY: no shell; every argument is passed as it is. The environment holds only what is listed here, and file names inside are ours, so
+  // no value of the image becomes an option. A process group of its own lets `outcomeOf` end all of it: bwrap's --die-with-parent works
+  // only once the sandbox is set up.
   const [program, ...args] = [
     ...entrance(request.network),
     ...BEHIND_OTHERS,
@@ -101,7 +101,7 @@ function confinedSpawn(request: ConfinedCommand) {
   return [program, [...args, ...renunciation(request), ...request.command], options] as const;
 }
 
-/** Waits until the program has ended, or ends it. `stderr` holds at most the last so many characters of what it said. */
+/** Waits until the program has ended, or ends it. `stderr` holds at most the last so many characters of its standard error. */
 export async function outcomeOf(
   child: ConfinedProcess,
   signal: AbortSignal,
@@ -134,19 +134,19 @@ export function killGroup(child: ConfinedProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // The group is gone: that is what was wanted.
+    // The group has ended already.
   }
-  // Readers of its output see the end at once, instead of waiting for a program that is gone.
+  // Readers of its output see the end at once instead of waiting for a program that has ended.
   child.stdin?.destroy();
   child.stdout.destroy();
 }
 
-/** Replaces itself with what follows, so the process that we know stays the one to end. */
+/** The command prefix that enters the network; it executes the rest in place, so the process id stays the one to end. */
 function entrance(network: ConfinedNetwork): string[] {
   return typeof network === 'object' ? ['nsenter', `--net=${network.namespace}`, '--'] : [];
 }
 
-/** Runs as root: what the program is to see is put together before it gives its rights up. */
+/** The bubblewrap arguments that assemble the file system as root, before privileges are dropped. */
 function confinement(request: ConfinedCommand): string[] {
   const args = [
     '--die-with-parent',
@@ -160,7 +160,7 @@ function confinement(request: ConfinedCommand): string[] {
   args.push('--symlink', 'usr/lib64', '/lib64', '--proc', '/proc', '--dev', '/dev');
   args.push('--ro-bind', BUILT_SVC_HOST, CONFINER);
   if (request.network !== 'none') {
-    // Folders that bubblewrap makes on the way would be for root alone.
+    // Made explicitly: parent folders that bubblewrap creates would be accessible to root only.
     args.push('--dir', '/etc', '--dir', '/etc/docker');
     args.push(...NETWORK_FILES.flatMap((path) => ['--ro-bind-try', path, path]));
   }
@@ -174,7 +174,7 @@ function confinement(request: ConfinedCommand): string[] {
   return args;
 }
 
-/** What makes the process lose its rights before it becomes the program. */
+/** The svc-host arguments that drop privileges before the program is executed. */
 function renunciation({ ids, capabilities, network, folders }: ConfinedCommand): string[] {
   const mask = capabilities.reduce((bits, name) => bits | (1 << CAPABILITY_BITS[name]), 0);
   const mayTalk = network === 'none' ? '0' : '1';

@@ -10,14 +10,17 @@ import { readAptSetup } from './apt-sources.ts';
 
 export interface DebianRootfsOptions {
   readonly onMessage: (message: string) => void;
-  /** HTTP_PROXY and the like; nothing else of this process's environment reaches the tools. */
+  /** HTTP_PROXY and the like; no other variable of this process's environment reaches the tools. */
   readonly environment: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
 }
 
-/** A third of what packages hold, and nothing that runs. Having mmdebstrap leave it out takes longer than all the rest. */
+/**
+ * Documentation, a third of the packages' content. Removed afterwards, because excluding it with mmdebstrap takes longer than the rest of
+ * the build.
+ */
 const LEFT_OUT = ['man', 'info', 'locale', 'lintian', 'bug'].map((name) => `usr/share/${name}`);
-/** How this host reaches its mirrors, and what it is called, is nobody's business in a sandbox. */
+/** Files with the host's name, mirrors and proxies, which a sandbox must not see. */
 const PRIVATE = [
   'etc/apt',
   'etc/hostname',
@@ -34,7 +37,7 @@ const STEPS: Readonly<Record<string, string>> = {
 const MERGED_USR_HOOK = '/usr/share/mmdebstrap/hooks/merged-usr';
 const GRACE_MS = 5000;
 
-/** Unpacks Debian packages, with what they depend on, into the new folder `root` of `workFolder`. No script of a package runs. */
+/** Unpacks Debian packages and their dependencies into the new folder `root` of `workFolder`. No package script runs. */
 export async function unpackDebian(
   packages: readonly string[],
   workFolder: string,
@@ -44,7 +47,7 @@ export async function unpackDebian(
   const root = join(workFolder, 'root');
   const temporary = join(workFolder, 'tmp');
   await mkdir(temporary, { recursive: true, mode: 0o700 });
-  // Files, not arguments: a mirror's or proxy's address may hold a password.
+  // Files, not arguments: the address of a mirror or proxy may contain a password.
   await writeFile(join(workFolder, 'debian.sources'), sources, { mode: 0o600 });
   await writeFile(join(workFolder, 'apt.conf'), aptOptions, { mode: 0o600 });
   const args = [
@@ -73,7 +76,7 @@ async function keepLicencesOnly(folder: string): Promise<void> {
 
 async function runMmdebstrap(args: readonly string[], options: DebianRootfsOptions): Promise<void> {
   options.signal.throwIfAborted();
-  // SAFETY: no shell; packages are our own constants. Its own process group, so that all it starts can be stopped.
+  // SAFETY: no shell; packages are constants of ours. Its own process group, so that all its children can be stopped.
   const child = spawn('mmdebstrap', args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...options.environment },
@@ -97,14 +100,14 @@ async function runMmdebstrap(args: readonly string[], options: DebianRootfsOptio
   }
 }
 
-/** mmdebstrap tidies up when it is asked to stop; whoever does not listen is made to. */
+/** Sends SIGTERM, on which mmdebstrap cleans up, and later SIGKILL. */
 function stopGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   const send = (signal: NodeJS.Signals) => {
     try {
       process.kill(-pid, signal);
     } catch {
-      // The group is gone: that is what was wanted.
+      // The group has ended already.
     }
   };
   send('SIGTERM');

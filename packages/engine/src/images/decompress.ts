@@ -8,7 +8,7 @@ import { hurried, Standstill } from './standstill.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The content of a file, decompressed. The first bytes decide, not what a media type claims. */
+/** The decompressed content of a file. Its first bytes decide the format, not the media type. */
 export async function* readDecompressed(
   path: string,
   { maxIdleMs }: Pick<ImageLimits, 'maxIdleMs'>,
@@ -22,7 +22,7 @@ async function* readPlain(path: string, signal: AbortSignal): AsyncGenerator<Buf
   yield* createReadStream(path, { highWaterMark: CHUNK_BYTES, signal }) as AsyncIterable<Buffer>;
 }
 
-/** zstd knows gzip too, and both in several parts one behind the other, as archives have them that can be read in parts (zstd:chunked). */
+/** Decompresses with zstd, which reads gzip too, and concatenated frames of both, as in zstd:chunked. */
 async function* readCompressed(path: string, maxIdleMs: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   await using file = await open(path, 'r');
   const zstd = spawnConfinedOn(file, {
@@ -37,7 +37,7 @@ async function* readCompressed(path: string, maxIdleMs: number, signal: AbortSig
   });
   using standstill = new Standstill(maxIdleMs);
   const ended = outcomeOf(zstd, AbortSignal.any([signal, standstill.signal]));
-  // Seen by the await below; until then it must not count as unhandled.
+  // Awaited below; until then it must not count as unhandled.
   ended.catch(() => {});
   try {
     yield* hurried(zstd.stdout as AsyncIterable<Buffer>, standstill);
@@ -49,7 +49,7 @@ async function* readCompressed(path: string, maxIdleMs: number, signal: AbortSig
     standstill.signal.throwIfAborted();
     throw error;
   } finally {
-    // A reader that stops early must not leave it waiting.
+    // When the reader stops early, zstd is ended.
     killGroup(zstd);
     await ended.catch(() => {});
   }
@@ -61,7 +61,7 @@ async function isCompressed(path: string): Promise<boolean> {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(6), 0, 6, 0);
     const magic = buffer.subarray(0, bytesRead).toString('hex');
     if (magic.startsWith('1f8b')) return true;
-    // A frame, or a skippable frame in front of it.
+    // A zstd frame, or a skippable frame.
     if (magic.startsWith('28b52ffd') || /^5.2a4d18/.test(magic)) return true;
     const unknown = { '425a68': 'bzip2', fd377a585a00: 'xz' };
     for (const [start, name] of Object.entries(unknown)) {

@@ -5,13 +5,13 @@ export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node' | 'svc/data';
 export interface DemoRecipe {
   readonly packages: readonly string[];
   readonly config: Partial<ImageConfig>;
-  /** A gigabyte, and minutes: made when it is asked for by its name. */
+  /** Takes a gigabyte and minutes, so it is built only when named. */
   readonly isLarge?: boolean;
 }
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** What people expect to find in a shell, with the libraries Node needs, so that base and node are unpacked in one go. */
+/** Common shell tools, and the libraries that Node needs, so that base and node share one unpacking. */
 const BASE = [
   'base-files',
   'base-passwd',
@@ -42,7 +42,7 @@ const BASE = [
 const PYTHON = [...BASE, 'git', 'python3', 'python3-pip', 'python3-venv'];
 const PYTHON_CONFIG = { cmd: ['python3'], env: [PATH, 'LANG=C.UTF-8', 'PIP_ROOT_USER_ACTION=ignore'] };
 
-/** Recipes with the same packages share one unpacking, in this order: a later one may add to what an earlier one is. */
+/** Recipes with the same packages share one unpacking, in this order: a later one may extend an earlier one. */
 export const DEMO_RECIPES: Readonly<Record<DemoImage, DemoRecipe>> = {
   'svc/base': { packages: BASE, config: { cmd: ['/bin/bash'], env: [PATH, 'LANG=C.UTF-8'] } },
   'svc/node': { packages: BASE, config: { cmd: ['node'], env: [PATH, 'LANG=C.UTF-8'] } },

@@ -4,7 +4,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { ArchiveReader } from './archive-reader.ts';
 import type { ImportSource } from './images.ts';
 
-/** Finds out what kind of thing lies at the path. A tar is read until it is clear what it is. */
+/** Detects the kind of image at a path. A tar is read only as far as needed. */
 export async function detectImportSource(path: string, signal: AbortSignal): Promise<ImportSource> {
   const found = await stat(path).catch((error: unknown) => {
     throw new PlatformError('invalid_image', 'There is nothing at the path to import', {

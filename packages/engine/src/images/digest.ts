@@ -4,7 +4,7 @@ import { PlatformError } from '@svc/contract/errors';
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** Only sha256: it is what registries serve, and one algorithm keeps one name per content. */
+/** Only sha256: registries serve it, and with one algorithm each content has one name. */
 export function isDigest(value: string): boolean {
   return DIGEST.test(value);
 }

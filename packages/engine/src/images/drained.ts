@@ -4,9 +4,9 @@ interface Emitter {
   off(event: string, listener: () => void): unknown;
 }
 
-/** Waits until a stream takes more, or never will. */
+/** Waits until a stream accepts more data, or is closed. */
 export async function drained(stream: Emitter): Promise<void> {
-  // Its last event may be over.
+  // A destroyed stream may emit no further event.
   if (stream.destroyed) return;
   const { promise, resolve } = Promise.withResolvers<void>();
   const onEvent = () => resolve();

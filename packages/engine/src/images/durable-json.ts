@@ -2,7 +2,7 @@ import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 
-/** Replaces `path` whole, on disk before this returns: a reader, also one after a loss of power, sees the old or the new value. */
+/** Replaces a file atomically and flushes it before this returns: a reader, also one after a power loss, sees the old or the new value. */
 export async function writeDurably(path: string, value: unknown): Promise<void> {
   const temporary = `${path}.new`;
   const file = await open(temporary, 'w', 0o600);
@@ -17,8 +17,8 @@ export async function writeDurably(path: string, value: unknown): Promise<void> 
 }
 
 /**
- * What `writeDurably` has written; `damaged` is what is neither JSON nor such a record: what it tells of may be fine, so it must not look
- * like a leftover. `loadParser` is asked only when there is something to read, because schemas take a while to load.
+ * Reads a file of `writeDurably`. Returns `damaged` for a file that is not JSON or not such a record: the object it describes may be
+ * intact, so it must not be taken for a leftover. `loadParser` is called only when there is a file, because schemas take a while to load.
  */
 export async function readDurably<Value>(
   path: string,

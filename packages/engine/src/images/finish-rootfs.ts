@@ -17,10 +17,10 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Applets that would stand in for something with another meaning in Debian, or that make no sense in a sandbox. */
+/** Applets with another meaning in Debian, or without use in a sandbox. */
 const UNWANTED_APPLETS = new Set(['busybox', 'dpkg', 'dpkg-deb', 'init', 'linuxrc', 'rpm']);
 
-/** Does by hand what the scripts of the packages would have done. */
+/** Replaces the scripts of the packages. */
 export async function finishDebian(root: string, signal: AbortSignal): Promise<void> {
   await writeAccounts(root);
   await writeCertificates(root);
@@ -30,23 +30,26 @@ export async function finishDebian(root: string, signal: AbortSignal): Promise<v
     join(root, 'etc/nsswitch.conf'),
     'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n',
   );
-  // What the alternatives system would have linked.
+  // A link of Debian's alternatives system.
   await linkIfMissing(root, 'usr/bin/awk', 'mawk');
   await linkIfMissing(root, 'usr/bin/which', 'which.debianutils');
   await linkApplets(root, signal);
-  // SAFETY: `-r` makes the tool work below the folder; it holds nothing but packages signed by Debian.
+  // SAFETY: `-r` confines the tool to the folder; it holds only packages signed by Debian.
   await run('ldconfig', ['-r', root], { signal, env: TOOL_ENVIRONMENT });
   await archiveLocale(root, signal);
 }
 
-/** Programs then open one file for their locale in place of some thirty, which takes gVisor 2 ms of the 15 that `echo` takes. */
+/**
+ * Builds a locale archive: programs then open one file for their locale instead of some thirty, which saves 2 ms of the 15 that `echo`
+ * takes on gVisor.
+ */
 async function archiveLocale(root: string, signal: AbortSignal): Promise<void> {
   const command = ['/usr/bin/localedef', '--add-to-archive', '/usr/lib/locale/C.utf8'];
   // SAFETY: runs a program of the new root inside it, as root; it comes from a package signed by Debian.
   await run('chroot', [root, ...command], { signal, env: TOOL_ENVIRONMENT });
 }
 
-/** `python`, and a pip that installs: the folder belongs to one sandbox, so there is no system to protect from it. */
+/** Adds `python`, and lets pip install system-wide: the root belongs to one sandbox, so there is no system to protect. */
 export async function finishPython(root: string, signal: AbortSignal): Promise<void> {
   await linkIfMissing(root, 'usr/bin/python', 'python3');
   const versions = (await readdir(join(root, 'usr/lib'))).filter((name) => /^python3\.\d+$/.test(name));
@@ -76,7 +79,7 @@ const FAST_ALGEBRA = ['libblas.so.3', 'liblapack.so.3', 'libopenblas.so.0'].map(
   (library) => [library, 'openblas-pthread'] as const,
 );
 
-/** What the alternatives system would have linked: numpy needs one of several libraries under a name they share. */
+/** Links of Debian's alternatives system: numpy needs one of several libraries under a shared name. */
 async function linkAlgebra(root: string): Promise<void> {
   const folders = (await readdir(join(root, 'usr/lib'))).filter((name) => name.endsWith('-linux-gnu'));
   for (const folder of folders) {
@@ -87,7 +90,7 @@ async function linkAlgebra(root: string): Promise<void> {
   }
 }
 
-/** Of a gigabyte a third is for a compiler, which the image does not have; and the first chart need not wait for a list of fonts. */
+/** Removes files for compilers, a third of the gigabyte, which the image has no use for; and caches the list of fonts for the first chart. */
 export async function finishData(root: string, signal: AbortSignal): Promise<void> {
   await linkAlgebra(root);
   await rm(join(root, 'usr/include'), { recursive: true, force: true });
@@ -101,7 +104,7 @@ export async function finishData(root: string, signal: AbortSignal): Promise<voi
   await run('chroot', [root, '/usr/bin/python3', '-c', list], { signal, env });
 }
 
-/** Node beside Debian's libraries; npm when the host has one to copy. */
+/** Installs Node beside Debian's libraries, and npm when the host has one to copy. */
 export async function finishNode(root: string, nodeBinary: string, npmFolder: string | null): Promise<void> {
   await mkdir(join(root, 'usr/local/bin'), { recursive: true });
   await copyFile(nodeBinary, join(root, 'usr/local/bin/node'));
@@ -124,7 +127,7 @@ async function writeAccounts(root: string): Promise<void> {
   const masters = join(root, 'usr/share/base-passwd');
   const passwd = await readFile(join(masters, 'passwd.master'), 'utf8');
   const group = await readFile(join(masters, 'group.master'), 'utf8');
-  // An asterisk in place of the password: nobody logs in with one.
+  // `*` as the password disables logins by password.
   await writeFile(join(root, 'etc/passwd'), `${passwd.trim()}\nuser:*:1000:1000:user:/home/user:/bin/bash\n`);
   await writeFile(join(root, 'etc/group'), `${group.trim()}\nuser:*:1000:\n`);
   const home = join(root, 'home/user');
@@ -144,7 +147,7 @@ async function writeCertificates(root: string): Promise<void> {
   );
 }
 
-/** busybox stands in for what is missing: vi, less, wget, nc, ping, unzip and more. */
+/** Links busybox applets for missing programs: vi, less, wget, nc, ping, unzip and more. */
 async function linkApplets(root: string, signal: AbortSignal): Promise<void> {
   const { stdout } = await run(join(root, 'usr/bin/busybox'), ['--list'], { signal, env: TOOL_ENVIRONMENT });
   const applets = stdout.split('\n').filter((name) => name !== '' && !UNWANTED_APPLETS.has(name));

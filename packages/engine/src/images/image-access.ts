@@ -1,16 +1,16 @@
 /**
- * Who may use an image of this host under a name without asking its registry: callers of these scopes, or everybody when null.
- * A scope is a word that callers agree on; nothing more is known of it here.
+ * Who may use an image of this host under a name without asking its registry: callers of these scopes, or everyone when null. A scope is an
+ * opaque word that callers agree on.
  */
 export type Scopes = readonly string[] | null;
 
-/** What a pull has shown: that a registry hands the image out to anybody, or to the credentials of a scope. */
+/** The result of a pull: the registry serves the image anonymously, or to the credentials of a scope. */
 export interface AccessProof {
   readonly isAnonymous: boolean;
   readonly scope: string | null;
 }
 
-/** Anonymous pulls and what is made on this host prove that nothing is to be kept from anyone. */
+/** For anonymous pulls and images made on this host: the image is public. */
 export const PUBLIC: AccessProof = { isAnonymous: true, scope: null };
 
 /** Callers that name no scope share this one. */
@@ -21,20 +21,20 @@ export function isOpenTo(scopes: Scopes, scope: string | null): boolean {
 }
 
 /**
- * Whether an image with these scopes shows that all who will see what was proved hold its layers already. An anonymous proof
- * opens an image to everybody, so a layer that the caller alone holds does not count for it.
+ * Whether all users who gain access by the proof can use an image with these scopes already. An anonymous proof makes an image public, so a
+ * layer that only the caller holds does not count for it.
  */
 export function coversAudience(scopes: Scopes, proof: AccessProof): boolean {
   return scopes === null || (!proof.isAnonymous && isOpenTo(scopes, proof.scope));
 }
 
-/** The scopes of a name after a proof. `before`: those of the same name with the same image; undefined when there is none. */
+/** The scopes of a name after a proof. `before`: the scopes of the same name with the same image; undefined when there are none. */
 export function scopesAfter(before: Scopes | undefined, proof: AccessProof): Scopes {
   if (proof.isAnonymous || before === null) return null;
   return [...new Set([...(before ?? []), proof.scope ?? NO_SCOPE])].toSorted();
 }
 
-/** Of an image with several names: whoever may use one of them. */
+/** The scopes that may use at least one of an image's names. */
 export function unionOf(all: readonly Scopes[]): Scopes {
   const scopes: string[] = [];
   for (const each of all) {

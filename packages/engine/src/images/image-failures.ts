@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { parseReference } from '@svc/contract/image-reference';
 import { isDigest } from './digest.ts';
 
-/** Of an image whose bytes are not what they should be. */
+/** The error for an image with invalid content. */
 export function refused(why: string, cause?: unknown): PlatformError {
   return new PlatformError('invalid_image', `The image was refused: ${why}`, { cause });
 }
@@ -12,7 +12,7 @@ export function inUse(name: string, imageId: string): PlatformError {
   return new PlatformError('image_in_use', message, { details: { imageId } });
 }
 
-/** Also said of what others hold: whether they do is no concern of the caller. */
+/** The error for an image that the caller does not hold; the same whether others hold it or not. */
 export function notYours(name: string): PlatformError {
   const message = `Image ${name} is not one of your own; those of the operator stay`;
   return new PlatformError('image_not_found', message, { details: { reference: name } });

@@ -1,4 +1,4 @@
-/** What an image may cost this host. Every figure holds for one image, not for one layer, unless it says so. */
+/** Limits for one image. Each applies to the whole image, not to one layer, unless it says so. */
 export interface ImageLimits {
   /** Compressed bytes of all layers together. */
   readonly maxDownloadBytes: number;
@@ -8,15 +8,18 @@ export interface ImageLimits {
   readonly maxEntries: number;
   /** How many times its compressed size a layer may unpack to, once it is beyond `freeUnpackBytes`. */
   readonly maxUnpackRatio: number;
-  /** So much may come of however few bytes. */
+  /** Layers that unpack to less than this are not checked for their ratio. */
   readonly freeUnpackBytes: number;
   readonly maxLayers: number;
-  /** Of a whole path in a layer, or of a link's target. */
+  /** The limit for a whole path in a layer, or for a link's target. */
   readonly maxNameBytes: number;
   readonly maxDepth: number;
   /** Unpacking stops while at least this much is free on the store's disk. */
   readonly minFreeBytes: number;
-  /** A program that reads the image and takes or gives no byte for so long has failed; for its end it has ten times as long. */
+  /**
+   * A program that reads the image and neither reads nor writes a byte for so long has failed; the limit is ten times as long while it
+   * finishes.
+   */
   readonly maxIdleMs: number;
 }
 
@@ -26,10 +29,10 @@ export const DEFAULT_IMAGE_LIMITS: ImageLimits = {
   maxDownloadBytes: 16 * GIB,
   maxUnpackedBytes: 32 * GIB,
   maxEntries: 1_000_000,
-  // Programs and texts shrink to a half or a tenth; what shrinks to a hundredth is empty space, or a bomb.
+  // Programs and texts compress to a half or a tenth; content that compresses to a hundredth is empty space, or a bomb.
   maxUnpackRatio: 100,
   freeUnpackBytes: 64 * 1024 ** 2,
-  // Overlayfs takes 500 lower folders; builders stop at 127.
+  // Overlayfs supports 500 lower folders; builders stop at 127.
   maxLayers: 127,
   maxNameBytes: 4095,
   maxDepth: 256,

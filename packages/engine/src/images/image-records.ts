@@ -6,14 +6,14 @@ import { syncFolder, writeDurably } from './durable-json.ts';
 import { coversAudience, scopesAfter, type AccessProof, type Scopes } from './image-access.ts';
 import type { ImageConfig } from './images.ts';
 
-/** One name of an image with all there is to know about the image; an image exists as long as one record does. */
+/** One name of an image, with the data of the image; an image exists as long as one record does. */
 export interface ImageRecord {
   /** Normalised; null keeps an image that lost its last name to a newer one. */
   readonly reference: string | null;
   readonly id: string;
-  /** As the registry answers the reference, maybe a list of manifests. */
+  /** The digest that the registry returns for the reference, maybe of a list of manifests. */
   readonly digest: string | null;
-  /** The manifest for this host. */
+  /** The digest of the manifest for this host. */
   readonly manifestDigest: string | null;
   /** Diff ids, lowest first. */
   readonly layers: readonly string[];
@@ -21,20 +21,20 @@ export interface ImageRecord {
   readonly architecture: string;
   readonly sizeBytes: number;
   readonly createdAt: string;
-  /** Who may use the image under this name. */
+  /** The scopes that may use the image under this name. */
   readonly scopes: Scopes;
 }
 
 const FILE = /^[0-9a-f]{64}\.json$/;
 
 /**
- * The records on disk, one file each, named after a hash of the reference (or of the id): nothing a caller writes becomes a file name.
- * Writing one file is the moment an image comes to be, so there is nothing to repair after a crash.
+ * The records on disk, one file each, named after a hash of the reference (or of the id): no input of a caller becomes a file name. An
+ * image exists once its file is written, so nothing needs repair after a crash.
  */
 export class ImageRecords {
   readonly #folder: string;
   readonly #records = new Map<string, ImageRecord>();
-  /** Ends with the last `put` that was asked for: each adds to what the one before has written. */
+  /** Serializes `put`: each builds on the result of the one before. */
   #putting: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string) {
@@ -47,7 +47,7 @@ export class ImageRecords {
     for (const name of await readdir(this.#folder)) {
       const path = join(this.#folder, name);
       const record = FILE.test(name) ? await readFile(path, 'utf8').then(parseRecord, () => null) : null;
-      // A record that cannot be read names nothing; the image is pulled again when someone asks.
+      // An unreadable record is removed; the image is pulled again on demand.
       if (record === null || fileName(record) !== name) await rm(path, { recursive: true, force: true });
       else this.#records.set(name, record);
     }
@@ -62,15 +62,15 @@ export class ImageRecords {
   }
 
   /**
-   * The layers that need no more proof: those of images which all who will use the new one may use already. Knowing the hash of a
-   * layer is no proof, and neither is a manifest or configuration that names it.
+   * The layers that need no proof: those of images which all users of the new image may use already. Knowing the hash of a layer is no
+   * proof, and neither is a manifest or configuration that names it.
    */
   provenLayers(proof: AccessProof): ReadonlySet<string> {
     const covering = this.all().filter(({ scopes }) => coversAudience(scopes, proof));
     return new Set(covering.flatMap(({ layers }) => layers));
   }
 
-  /** Makes the name lead to the image. Those who could use the same image under this name before still can. */
+  /** Points the name at the image. Scopes that could use the same image under this name keep access. */
   async put(named: Omit<ImageRecord, 'scopes'>, proof: AccessProof): Promise<ImageRecord> {
     const put = this.#putting.then(() => this.#putNext(named, proof));
     this.#putting = put.catch(() => {});
@@ -84,7 +84,7 @@ export class ImageRecords {
     await syncFolder(this.#folder);
   }
 
-  /** Takes the image away from a scope that could use it under some name. */
+  /** Revokes a scope's access to the image under all names. */
   async withdraw(id: string, scope: string): Promise<void> {
     const withdrawn = this.#putting.then(async () => {
       for (const record of this.all()) {
@@ -100,7 +100,7 @@ export class ImageRecords {
     const before = this.#records.get(fileName(named));
     const isSame = before?.id === named.id;
     const record = { ...named, scopes: scopesAfter(isSame ? before.scopes : undefined, proof) };
-    // The image that loses its last name may be in use: it stays, nameless, until it is pruned.
+    // An image that loses its last name may be in use: it stays without a name until it is pruned.
     if (before !== undefined && !isSame && this.#namesOf(before.id) === 1) {
       await this.#write({ ...before, reference: null });
     }
@@ -125,11 +125,11 @@ function fileName(record: Pick<ImageRecord, 'reference' | 'id'>): string {
 }
 
 function parseRecord(text: string): ImageRecord | null {
-  // Written whole by `#write`; a file that does not parse was damaged from outside.
+  // `#write` is atomic; a file that does not parse was damaged from outside.
   try {
     const record = JSON.parse(text) as ImageRecord;
     if (typeof record.id !== 'string' || !Array.isArray(record.layers)) return null;
-    // Without scopes it was written before there were any: everybody's.
+    // Older records have no scopes: they are public.
     return { ...record, scopes: record.scopes ?? null };
   } catch {
     return null;

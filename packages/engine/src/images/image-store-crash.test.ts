@@ -63,7 +63,7 @@ suite('an image store that is killed', () => {
   });
 });
 
-/** Kills an import at a moment and looks at what the next store makes of it; tells how many images that has. */
+/** Kills an import at a moment and checks what the next store finds; returns its number of images. */
 async function imagesAfterKill(
   t: TestContext,
   isReached: (found: Leftovers, folder: string) => boolean | Promise<boolean>,
@@ -84,7 +84,7 @@ async function imagesAfterKill(
   return images.length;
 }
 
-/** Imports in a process of its own, which is killed when the condition holds or the import is done; true when it was. */
+/** Imports in a separate process, which is killed when the condition holds; true when it was killed before it finished. */
 async function importUntil(
   folder: string,
   path: string,

@@ -1,4 +1,4 @@
-/** What an image says about how to run it, as the OCI image specification defines it. */
+/** How to run the image, as in the configuration of the OCI image specification. */
 export interface ImageConfig {
   readonly entrypoint: readonly string[];
   readonly cmd: readonly string[];
@@ -11,11 +11,11 @@ export interface ImageConfig {
 }
 
 export interface Image {
-  /** `sha256:…` of the image's configuration: names its content. */
+  /** `sha256:…` of the image's configuration, which identifies its content. */
   readonly id: string;
   /** `sha256:…` of the manifest as the registry serves it; null for imports that have none. */
   readonly digest: string | null;
-  /** Every name that leads here. */
+  /** All names of the image. */
   readonly references: readonly string[];
   /** Absolute folders, lowest first. Shared by all sandboxes; never written. */
   readonly layers: readonly string[];
@@ -23,7 +23,7 @@ export interface Image {
   readonly architecture: string;
   readonly sizeBytes: number;
   readonly createdAt: string;
-  /** Who may use it without asking its registry; null: everybody. */
+  /** The scopes that may use it without asking its registry; null: everyone. */
   readonly scopes: readonly string[] | null;
 }
 
@@ -34,9 +34,9 @@ export interface RegistryAuth {
 
 export type ImageProgress =
   | { readonly step: 'resolving'; readonly reference: string }
-  /** For other pulls to end: as many are under way as may be, of all callers or of this one. */
+  /** Waits for other pulls: the limit of all callers, or of this one, is reached. */
   | { readonly step: 'waiting' }
-  /** Of all layers that were missing, compressed. */
+  /** Compressed bytes of all missing layers. */
   | { readonly step: 'downloading'; readonly doneBytes: number; readonly totalBytes: number }
   | { readonly step: 'unpacking'; readonly layer: string }
   | { readonly step: 'building'; readonly message: string }
@@ -48,15 +48,15 @@ export interface ResolveOptions {
   readonly pullPolicy: PullPolicy;
   /** Null pulls anonymously. */
   readonly auth: RegistryAuth | null;
-  /** For whom it is wanted; null is a scope like any other. */
+  /** The scope that requests it; null is a scope like any other. */
   readonly scope: string | null;
-  /** How much all images that the scope holds may take, `storedBytes`; absent or null: as much as they like. */
+  /** The limit for `storedBytes` of all images that the scope holds; absent or null: no limit. */
   readonly maxHeldBytes?: number | null;
   readonly onProgress: (progress: ImageProgress) => void;
   readonly signal: AbortSignal;
 }
 
-/** What to import. A root file system says nothing about how to run it, so `config` may. */
+/** What to import. A root file system has no configuration, so `config` may supply one. */
 export type ImportSource =
   | { readonly type: 'folder'; readonly path: string; readonly config?: Partial<ImageConfig> }
   | { readonly type: 'tar'; readonly path: string; readonly config?: Partial<ImageConfig> }
@@ -64,23 +64,26 @@ export type ImportSource =
   | { readonly type: 'docker_archive'; readonly path: string };
 
 /**
- * Holds images, each layer unpacked once.
- * - `resolve` pulls when the policy says so; concurrent calls for one reference pull once. A reference with `@sha256:…` is that content or an error.
- * - What was pulled with credentials is, under that name, there for callers of the same scope alone; for all others it is missing, until
- *   their own pull shows that the registry gives it to them too. An anonymous pull that succeeds makes it everybody's, and so is
- *   what was imported. The name counts, its digest and its id alike.
- * - Every layer's bytes match their digest and diff id, or nothing of the image is kept.
- * - A pull or import that fails or is killed leaves no image and no reference; leftovers go at the next `recover`.
+ * Stores images, each layer unpacked once.
+ * - `resolve` pulls when the policy says so; concurrent calls for one reference pull once. A reference with `@sha256:…` is that content or
+ *   an error.
+ * - An image that was pulled with credentials is available under that name only to callers of the same scope; for all others it is missing,
+ *   until their own pull shows that the registry serves it to them too. A successful anonymous pull makes it public, as an import is. This
+ *   holds for the name, its digest and its id alike.
+ * - Every layer's bytes match their digest and diff id, or no part of the image is kept.
+ * - A pull or import that fails or is killed leaves no image and no reference; the next `recover` removes leftover files.
  * - `remove` of a reference removes the image with its last reference, unless a sandbox uses it (`image_in_use`).
- * - Whoever resolves an image with a scope holds it, unless the operator does, who names no scope or imports. What a scope holds
- *   counts for it, each layer once: with more than `maxHeldBytes` it gets no other (`quota_exceeded`).
- * - `release` gives the image up for one scope, unless a sandbox of that scope uses it (`image_in_use`); nothing else changes for
- *   others. The image goes when nobody holds it and nothing uses it.
- * - `collect` removes images without use that neither their holders nor a sandbox have used for so long. The operator's stay, as
- *   long as they have a name.
- * - `prune` removes images without use, and layers without an image; it returns what it freed.
- * - Hostile content cannot write outside its layer folder, and what is unpacked has no device nodes but overlay whiteouts (0/0).
- * - Whoever resolves an image has it counted as in use (`IsImageInUse`) in the same turn that `resolve` answers; until then nobody holds it.
+ * - A caller that resolves an image with a scope becomes a holder of it, unless the operator holds it. The operator is the caller that
+ *   names no scope, or imports. The images a scope holds count for it, each layer once: with more than `maxHeldBytes` it gets no other
+ *   (`quota_exceeded`).
+ * - `release` gives the image up for one scope, unless a sandbox of that scope uses it (`image_in_use`); other scopes are not affected. The
+ *   image is removed when it has no holder and no user.
+ * - `collect` removes unused images that neither their holders nor a sandbox have used for so long. The operator's stay, as long as they
+ *   have a name.
+ * - `prune` removes unused images, and layers without an image; it returns what it freed.
+ * - Hostile content cannot write outside its layer folder, and the unpacked files have no device nodes but overlay whiteouts (0/0).
+ * - The caller of `resolve` counts the image as in use (`IsImageInUse`) in the same turn of the event loop in which `resolve` answers;
+ *   until then the store protects it.
  */
 export interface Images {
   recover(): Promise<void>;
@@ -101,18 +104,18 @@ export interface Images {
 
 export interface HeldImage {
   readonly image: Image;
-  /** When the scope last did; null for what the operator provides. */
+  /** When the scope last used it; null for images of the operator. */
   readonly usedAt: string | null;
-  /** By a sandbox or a snapshot of the scope. */
+  /** True when a sandbox or a snapshot of the scope uses it. */
   readonly isInUse: boolean;
 }
 
 export interface HeldImages {
-  /** Those of the scope, and those that the operator provides. */
+  /** Images that the scope holds, and those of the operator. */
   readonly images: readonly HeldImage[];
-  /** What those of the scope take, each layer once. */
+  /** The size of the scope's images, each layer once. */
   readonly storedBytes: number;
 }
 
-/** Tells which images may not go; with a scope: because of something that was made for it. */
+/** Whether an image is in use and must stay; with a scope: in use by an object of that scope. */
 export type IsImageInUse = (imageId: string, scope?: string) => boolean;

@@ -18,7 +18,7 @@ const Saved = Type.Object({
 });
 type Saved = Static<typeof Saved>;
 
-/** The format of `docker save`: no digests of compressed layers, so each layer answers to its diff id alone. */
+/** Imports the format of `docker save`, which has no digests of compressed layers: each layer is identified by its diff id. */
 export async function importDockerArchive(
   contents: ArchiveContents,
   reference: string,
@@ -50,7 +50,7 @@ function parseList(bytes: Buffer): readonly Saved[] {
   return list;
 }
 
-/** An archive may hold several images: the one tagged like the reference, or else the only one. */
+/** Chooses among several images of an archive: the one tagged like the reference, or else the only one. */
 function choose(list: readonly Saved[], reference: string): Saved {
   const [only, ...others] = list;
   if (only === undefined) throw refused('the archive holds no image');
@@ -67,7 +67,7 @@ function isSame(tag: string, reference: string): boolean {
   try {
     return formatReference(parseReference(tag)) === reference;
   } catch {
-    // A tag that is no reference cannot be the one that was asked for.
+    // A tag that is not a valid reference cannot match.
     return false;
   }
 }

@@ -7,7 +7,7 @@ import { importOciLayout } from './import-oci-layout.ts';
 import { importRootfs } from './import-rootfs.ts';
 import type { Staging } from './staging.ts';
 
-/** Makes an image from files of this host, under the same checks as one from a registry. */
+/** Makes an image from files of this host, with the same checks as one from a registry. */
 export async function importImage(
   source: ImportSource,
   reference: string,

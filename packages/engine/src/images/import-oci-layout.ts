@@ -36,7 +36,7 @@ export async function importOciLayout(
   return addImage(reference, { config, digest, manifestDigest, archive }, options);
 }
 
-/** A layout may hold several images: the one named like the reference or its tag, or else the only one. */
+/** Chooses among several images of a layout: the one named like the reference or its tag, or else the only one. */
 function chooseByName(index: ManifestList, reference: string): { readonly digest: string } {
   const { tag } = parseReference(reference);
   const names = index.manifests.map(({ annotations }) => annotations?.[REF_NAME]);

@@ -4,11 +4,11 @@ import type { ImageLimits } from './image-limits.ts';
 import { checkNames } from './number-files.ts';
 import { tarEntries } from './tar-entries.ts';
 
-/** Names that only archives of images begin with; anything else at the top is a root file system. */
+/** Top-level names that only image archives have; any other means a root file system. */
 const IMAGE_FILE =
   /^(?:blobs|blobs\/.*|oci-layout|index\.json|manifest\.json|repositories|[0-9a-f]{64}(?:\/.*|\.json|\.tar)?)$/;
 
-/** Reads a tar until it is clear what it is. */
+/** Reads a tar until its kind is known. */
 export async function kindOfTar(archive: AsyncIterable<Buffer>, limits: ImageLimits): Promise<TarKind> {
   let hasIndex = false;
   for await (const { header, skip } of tarEntries(archive)) {

@@ -6,13 +6,13 @@ import { checkDigest, digestOfFile } from './digest.ts';
 import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
 
-/** Where a layer comes from. Plain data: it crosses to the thread that unpacks. */
+/** The source of a layer. Plain data, because it is sent to the thread that unpacks. */
 export type LayerArchive =
-  /** A tar, maybe compressed; `digest` is that of the file as it lies there, null when nobody announced one. */
+  /** A tar, maybe compressed; `digest` is that of the file, null when none was announced. */
   | { readonly type: 'file'; readonly path: string; readonly digest: string | null }
   | { readonly type: 'folder'; readonly path: string };
 
-/** How every layer that we make is written, so that the same files give the same bytes. */
+/** The tar options for layers that we make, so that the same files give the same bytes. */
 export const LAYER_TAR_OPTIONS = [
   '--create',
   '--file=-',
@@ -26,8 +26,8 @@ export const LAYER_TAR_OPTIONS = [
 ];
 
 /**
- * The uncompressed tar. Nothing of a file is even decompressed before its digest was seen to be right, and no more of it than its
- * size lets expect: what costs its sender next to nothing must not cost this host a disk.
+ * The uncompressed tar. A file is decompressed only after its digest was checked, and only up to the limit for its size: an upload that
+ * costs its sender little must not fill this host's disk.
  */
 export async function* readArchive(
   archive: LayerArchive,
@@ -54,7 +54,7 @@ export async function* readArchive(
   }
 }
 
-/** A folder as the archive it would be in a layer: sorted, one file system, owners as numbers. */
+/** Archives a folder as a layer: sorted, one file system, numeric owners. */
 async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const tar = spawnConfined({
     command: ['tar', ...LAYER_TAR_OPTIONS, '.'],
@@ -62,20 +62,20 @@ async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator
     folders: [{ host: folder, inside: '/rootfs', writable: false }],
     workdir: '/rootfs',
     capabilities: ['CAP_DAC_READ_SEARCH'],
-    // Whatever file system the folder is on, and whoever its files belong to.
+    // The folder may be on any file system, with files of any owner.
     ids: 'any',
     network: 'none',
     environment: {},
   });
   const ended = outcomeOf(tar, signal);
-  // Seen by the await below; until then it must not count as unhandled.
+  // Awaited below; until then it must not count as unhandled.
   ended.catch(() => {});
   let isWhole = false;
   try {
     yield* tar.stdout as AsyncIterable<Buffer>;
     isWhole = true;
   } finally {
-    // A reader that stops early must not leave tar waiting for it.
+    // When the reader stops early, tar is ended.
     if (!isWhole) killGroup(tar);
   }
   const { code, stderr } = await ended;

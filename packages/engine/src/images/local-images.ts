@@ -6,13 +6,13 @@ import type { Image } from './images.ts';
 import type { LayerStore } from './layer-store.ts';
 import { formatReference, nameOf } from './reference.ts';
 
-/** The images that are on this host: how each is found by what callers call it, and what they are shown of it. */
+/** The images on this host: finds them by the names that callers use, and builds their views. */
 export class LocalImages {
   readonly #records: Pick<ImageRecords, 'all' | 'find'>;
   readonly #layers: Pick<LayerStore, 'folderOf'>;
   readonly #aliases: ReadonlyMap<string, string>;
 
-  /** `aliases`: names that stand for another one. */
+  /** `aliases` maps names to other names. */
   constructor(
     records: Pick<ImageRecords, 'all' | 'find'>,
     layers: Pick<LayerStore, 'folderOf'>,
@@ -29,7 +29,7 @@ export class LocalImages {
     return this.#aliases.get(name);
   }
 
-  /** By id, by exact name, by pinned digest, or by alias; of those that the caller may use. */
+  /** Finds an image by id, exact name, pinned digest or alias, among those that the caller may use. */
   find(name: string, isOpen: (record: ImageRecord) => boolean = () => true): ImageRecord | undefined {
     if (isDigest(name)) return this.#records.all().find((record) => record.id === name && isOpen(record));
     const exact = this.#records.find(name);
@@ -37,7 +37,7 @@ export class LocalImages {
     const parsed = parseReference(name);
     if (parsed.digest !== null) return this.#pinned(parsed, isOpen);
     const alias = this.#aliases.get(name);
-    // What an alias leads to is made here, and everybody's.
+    // Images behind aliases are made here and are public.
     return alias === undefined || exact !== undefined ? undefined : this.#records.find(alias);
   }
 
@@ -53,7 +53,7 @@ export class LocalImages {
       );
   }
 
-  /** With the names alone that the scope may use. */
+  /** The image with only the names that the scope may use. */
   imageFor(image: Image, scope: string): Image {
     const isOpen = (reference: string) => isOpenTo(this.#records.find(reference)?.scopes ?? null, scope);
     return { ...image, references: image.references.filter(isOpen) };
@@ -65,7 +65,7 @@ export class LocalImages {
       id: record.id,
       digest: record.digest,
       references: names.flatMap(({ reference }) => reference ?? []).sort(),
-      // Overlayfs refuses one folder twice; only the uppermost place of a repeated layer can be seen.
+      // Overlayfs refuses one folder twice; only the uppermost occurrence of a repeated layer is visible.
       layers: record.layers
         .filter((diffId, index) => record.layers.lastIndexOf(diffId) === index)
         .map((diffId) => this.#layers.folderOf(diffId)),

@@ -7,13 +7,10 @@ import type { ImageLimits } from './image-limits.ts';
 import { drain } from './rewrite-layer.ts';
 import { tarEntries, type TarEntry, type TarHeader } from './tar-entries.ts';
 
-/** Files, folders and links; an image of the most layers has a few hundred. */
+/** The limit for files, folders and links; an image with the most layers has a few hundred. */
 const MAX_ENTRIES = 10_000;
 
-/**
- * Writes an archive of an image anew, with nothing in it but its files, each under a number of our own: the names in the archive are keys
- * of what is answered and nothing else.
- */
+/** Rewrites an image archive so that it contains only its files, each named by a number of ours: the original names are only keys of the answer. */
 export async function numberFiles(
   archive: AsyncIterable<Buffer>,
   limits: ImageLimits,
@@ -60,7 +57,7 @@ export function checkNames({ name, linkname }: TarHeader, { maxNameBytes }: Imag
   if (longest > maxNameBytes) throw refused(`the archive holds a name of more than ${maxNameBytes} bytes`);
 }
 
-/** Older archives store a layer that occurs twice as a link to the first. */
+/** Older archives store a repeated layer as a link to the first occurrence. */
 function noteLink(links: Map<string, string>, { name, type, linkname }: TarHeader): void {
   if (type === 'symlink') links.set(normalize(name), normalize(join(dirname(name), linkname ?? '')));
   if (type === 'link') links.set(normalize(name), normalize(linkname ?? ''));

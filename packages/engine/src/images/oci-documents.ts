@@ -115,7 +115,7 @@ export function parseConfig(bytes: Buffer): ParsedConfig {
   };
 }
 
-/** The manifest for this host in a list of several. */
+/** Chooses the manifest for this host from a list. */
 export function chooseManifest(list: ManifestList, architecture: string): ManifestList['manifests'][number] {
   const chosen = list.manifests.find(
     ({ platform }) =>
@@ -130,7 +130,7 @@ export function chooseManifest(list: ManifestList, architecture: string): Manife
   );
 }
 
-/** Manifest and configuration must tell the same story, within the limits, before a byte of a layer is fetched. */
+/** Checks that manifest and configuration agree and are within the limits, before any layer is fetched. */
 export function checkImage(
   manifest: Manifest,
   config: ParsedConfig,

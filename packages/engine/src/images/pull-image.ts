@@ -27,7 +27,7 @@ import {
 import type { Staging } from './staging.ts';
 
 interface RemoteImage {
-  /** `registry/repository@sha256:…` of the manifest for this host: from here on nothing can change. */
+  /** `registry/repository@sha256:…` of the manifest for this host, which is immutable. */
   readonly source: string;
   readonly digest: string;
   readonly manifestDigest: string;
@@ -35,7 +35,7 @@ interface RemoteImage {
   readonly config: ParsedConfig;
 }
 
-/** Brings images from registries. Callers see to it that one reference is pulled once at a time. */
+/** Pulls images from registries. Callers make sure that one reference is pulled once at a time. */
 export class ImagePuller {
   readonly #staging: Staging;
   readonly #settings: RegistrySettings;
@@ -45,7 +45,7 @@ export class ImagePuller {
     this.#settings = { ...DEFAULT_REGISTRY_SETTINGS, ...settings };
   }
 
-  /** Asks the registry what the reference means now and fetches only what this host lacks. */
+  /** Resolves the reference at the registry and fetches only the layers that this host lacks. */
   async pull(reference: Reference, auth: RegistryAuth | null, options: AddOptions): Promise<ImageRecord> {
     const name = formatReference(reference);
     await using staged = await this.#staging.create();
@@ -64,7 +64,7 @@ export class ImagePuller {
   }
 
   async #publicNetwork(signal: AbortSignal): Promise<PublicNetwork | null> {
-    // A proxy asks in our place, and is itself somewhere private.
+    // A proxy connects for us, and may itself have a private address.
     const hasProxy = Object.keys(this.#settings.proxy).some((name) => /^https?_proxy$/i.test(name));
     return hasProxy ? null : ((await this.#settings.publicNetwork?.(signal)) ?? null);
   }
@@ -97,9 +97,9 @@ export class ImagePuller {
 }
 
 /**
- * The image that this digest names, when the caller may have it without its layers being shown: it holds it already, or the very
- * registry and repository that it came from has just handed the same manifest to this caller. Any other registry can serve a
- * manifest that it has only heard of.
+ * The image with this digest, when the caller may have it without supplying its layers: it holds the image already, or the registry and
+ * repository that the image came from has just served the same manifest to this caller. Any other registry can serve a manifest without
+ * having the layers.
  */
 function findKnown(reference: Reference, digest: string, options: AddOptions): ImageRecord | undefined {
   const isSameSource = (record: ImageRecord) =>
@@ -137,7 +137,7 @@ async function fetchImage(
   options: AddOptions,
 ): Promise<ImageRecord> {
   const { config, manifest } = remote;
-  // Held before anyone looks what is there: what is not fetched must not go away meanwhile.
+  // Held before checking which layers are present: layers that are not fetched must not be removed meanwhile.
   using _ = options.layers.hold(config.diffIds);
   const proven = options.records.provenLayers(options.proof);
   const isPresent = (index: number) => {

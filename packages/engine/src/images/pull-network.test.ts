@@ -7,7 +7,7 @@ import { makeTestHost } from '../testing/test-host.ts';
 import type { RegistrySettings } from './registry.ts';
 import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
-/** Something on the host that callers have no business with; it counts who comes. */
+/** A service on the host that callers must not reach; it counts connections. */
 async function startService(t: TestContext): Promise<{ host: string; visits: () => number }> {
   let visits = 0;
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ test('a registry is asked from the network of a sandbox, unless the operator nam
     };
   };
   const pull = async (settings: Partial<RegistrySettings>) => {
-    // A name that leads to the host is refused before anyone is asked; this stands for one that only resolves to it.
+    // A reference to the host itself is refused before any connection; this stands for a name that resolves to the host.
     const registries = { publicNetwork, allowHostLocal: true, requestTimeoutMs: 100_000, ...settings };
     const { store } = await newTestStore(t, { registries });
     return await store.resolve(`${service.host}/x`, resolveOptions()).then(

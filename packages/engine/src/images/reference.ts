@@ -3,7 +3,7 @@ import type { Reference } from '@svc/contract/image-reference';
 import { parseAddress } from '../policy/address.ts';
 import { isPublicEverywhere } from '../policy/groups.ts';
 
-/** The one spelling of a reference; `parseReference` of it gives the same. */
+/** The canonical form of a reference; `parseReference` inverts it. */
 export function formatReference(reference: Reference): string {
   const suffix = reference.digest === null ? `:${reference.tag}` : `@${reference.digest}`;
   return `${nameOf(reference)}${suffix}`;
@@ -13,7 +13,7 @@ export function nameOf(reference: Reference): string {
   return reference.registry === null ? reference.repository : `${reference.registry}/${reference.repository}`;
 }
 
-/** The host that would be asked is this machine or a link-local one, such as a cloud's metadata service. */
+/** Whether the registry's host is this machine or a link-local one, such as a cloud's metadata service. */
 export function isHostLocal(registry: string): boolean {
   const host = registry
     .replace(/:[0-9]+$/, '')
@@ -24,7 +24,7 @@ export function isHostLocal(registry: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** The registry is given by an address that only a private network has. Names may lead to one too; that is not known here. */
+/** Whether the registry is given by a private address. Names may resolve to one too; that is not known here. */
 export function isPrivateAddress(registry: string): boolean {
   const host = registry.replace(/:[0-9]+$/, '').replace(/^\[|\]$/g, '');
   const address = isIPv4(host) ? parseAddress(host) : null;
@@ -34,6 +34,6 @@ export function isPrivateAddress(registry: string): boolean {
 
 function isLocalIpv6(host: string): boolean {
   const full = new URL(`http://[${host}]`).hostname.slice(1, -1);
-  // An IPv4 address in IPv6 clothing (::ffff:7f00:1) could be any of the above: no registry needs one.
+  // An IPv4-mapped address (::ffff:7f00:1) could be any of the above: no registry needs one.
   return full === '::' || full === '::1' || full.startsWith('::ffff:') || /^fe[89ab]/.test(full);
 }

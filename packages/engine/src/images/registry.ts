@@ -8,26 +8,26 @@ import type { RegistryAuth } from './images.ts';
 import { registryFailure, type FailedRequest } from './registry-failure.ts';
 
 export interface RegistrySettings {
-  /** `host` or `host:port` of registries that may be asked without TLS or with a certificate nobody vouches for. */
+  /** `host` or `host:port` of registries that may be asked without TLS or with an unverified certificate. */
   readonly insecure: readonly string[];
-  /** `host` or `host:port` of registries that are asked over the host's own network, because they lie in a private one. */
+  /** `host` or `host:port` of registries in private networks, which are accessed over the host's own network. */
   readonly trusted: readonly string[];
   /**
-   * Where all other registries are asked from. A reference comes from callers, names resolve to anything, and a registry may send us
-   * elsewhere: from there none of it leads to the host or its networks. Null asks over the host's own network.
+   * The network for all other registries. References come from callers, names resolve to any address, and a registry may redirect: from
+   * this network none of that reaches the host or its networks. Null uses the host's own network.
    */
   readonly publicNetwork: ((signal: AbortSignal) => Promise<PublicNetwork>) | null;
-  /** Also this machine's own addresses, without TLS. A reference comes from callers: they must not reach services on the host. */
+  /** Allows this machine's own addresses, without TLS. References come from callers, who must not reach services on the host. */
   readonly allowHostLocal: boolean;
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
   readonly proxy: Readonly<Record<string, string>>;
-  /** For one question; layers may take as long as they keep coming. */
+  /** For one request; the download of layers may take longer. */
   readonly requestTimeoutMs: number;
-  /** Without a byte for so long, a download has failed. */
+  /** A download without progress for so long has failed. */
   readonly stallTimeoutMs: number;
 }
 
-/** A network namespace from which public addresses can be reached, and nothing else. Disposing gives it back. */
+/** A network namespace that reaches only public addresses. Disposing releases it. */
 export interface PublicNetwork extends AsyncDisposable {
   readonly namespace: string;
   readonly nameserver: string;
@@ -53,7 +53,7 @@ const WATCH_INTERVAL_MS = 100;
 const WORK = '/pull';
 const RESOLV_CONF = 'resolv.conf';
 
-/** What is asked for, of whom, and over which network; null is the host's own. */
+/** The reference, the registry and the network of a request; null is the host's own network. */
 export interface RegistryTarget {
   readonly name: string;
   readonly registry: string;
@@ -62,8 +62,8 @@ export interface RegistryTarget {
 }
 
 /**
- * One registry during one pull. skopeo speaks the protocol, in namespaces where it has no rights and sees only the pull's own folder;
- * credentials reach it in a file of that folder, which goes with the pull.
+ * One registry during one pull. skopeo implements the protocol, in namespaces where it has no privileges and sees only the pull's own
+ * folder; credentials reach it in a file of that folder, which is removed after the pull.
  */
 export class Registry {
   readonly #folder: string;
@@ -116,7 +116,7 @@ export class Registry {
     return this.#ask(['inspect', '--config', '--raw', ...this.#tls('--tls-verify'), `docker://${source}`]);
   }
 
-  /** Fetches `missing`, but none of `present`, and returns where each blob lies. */
+  /** Fetches `missing`, but none of `present`, and returns the path of each blob. */
   async fetchBlobs(
     source: string,
     missing: readonly Blob[],
@@ -126,12 +126,12 @@ export class Registry {
     const blobs = join(this.#folder, 'layout', 'blobs', 'sha256');
     await mkdir(blobs, { recursive: true });
     for (const { digest, size } of present) {
-      // skopeo leaves out blobs that the layout holds already. A file of the right size without content is enough, and costs no disk.
+      // skopeo skips blobs that the layout has already. A sparse file of the right size is enough, and takes no disk space.
       await writeFile(join(blobs, hexOf(digest)), '');
       await truncate(join(blobs, hexOf(digest)), size);
     }
     const stop = new AbortController();
-    // Without the option skopeo would compress plain layers, and their digests would be others.
+    // Without the option skopeo would compress plain layers, which changes their digests.
     const args = [
       'copy',
       '--quiet',
@@ -143,13 +143,13 @@ export class Registry {
     const copy = this.#run(args, AbortSignal.any([this.#signal, stop.signal])).finally(() => stop.abort());
     const watch = this.#watch(missing, onProgress, stop);
     const [copied] = await Promise.all([copy.catch((error: unknown) => ({ error })), watch]);
-    // What the watch says comes first: it is why the copy was stopped.
+    // The error of the watch comes first: it is why the copy was stopped.
     if ('error' in copied) throw copied.error;
     onProgress(missing.reduce((sum, { size }) => sum + size, 0));
     return (digest) => join(blobs, hexOf(digest));
   }
 
-  /** skopeo reports no bytes: look at the files grow. Ends with the copy, or ends the copy. */
+  /** Reports progress by the size of the files, because skopeo reports none. Ends with the copy, or ends the copy. */
   async #watch(
     missing: readonly Blob[],
     onProgress: (doneBytes: number) => void,
@@ -165,7 +165,7 @@ export class Registry {
         lastGrowth = performance.now();
         onProgress(Math.min(doneBytes, totalBytes));
       }
-      // Manifests are small beside this; a registry that sends more than it announced has no end in mind.
+      // Leaves room for manifests; a registry that sends more than it announced may never stop.
       const failure = doneBytes > totalBytes + MAX_DOCUMENT_BYTES ? 'sent more than it announced' : null;
       const stalled =
         performance.now() - lastGrowth > this.#settings.stallTimeoutMs ? 'stopped sending' : null;
@@ -187,7 +187,7 @@ export class Registry {
     const finished = missing.map(({ digest }) => join('blobs', 'sha256', hexOf(digest)));
     let bytes = 0;
     for (const name of [...partial, ...finished]) {
-      // A part that was just renamed counts again in the next round.
+      // A file that was just renamed is counted in the next round.
       bytes += await stat(join(layout, name)).then(
         ({ size }) => size,
         () => 0,

@@ -7,7 +7,7 @@ import { tarEntries, type TarEntry } from './tar-entries.ts';
 
 const WRITE_BYTES = 256 * 1024;
 
-/** Writes the archive of a layer anew: what `LayerRules` lets through, in the form in which it may reach the disk. */
+/** Rewrites the archive of a layer with the entries that `LayerRules` allows, in the form that may be written to disk. */
 export async function rewriteLayer(
   archive: AsyncIterable<Buffer>,
   limits: ImageLimits,
@@ -37,7 +37,7 @@ async function rewrite(entries: AsyncIterable<TarEntry>, writer: Pack, rules: La
   writer.finalize();
 }
 
-/** Gathers the many small pieces of an archive into few writes. */
+/** Combines the many small chunks of an archive into few writes. */
 export async function drain(writer: Pack, write: (chunk: Buffer) => void): Promise<void> {
   let pieces: Buffer[] = [];
   let bytes = 0;

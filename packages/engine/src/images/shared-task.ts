@@ -12,8 +12,8 @@ interface Running<T> {
 }
 
 /**
- * Work that several callers may want at once happens once.
- * Who joins later hears the latest progress first. A caller that aborts leaves; the work stops with the last one.
+ * Runs a task once for all callers that request it at the same time. A caller that joins later receives the latest progress first. A caller
+ * that aborts leaves; the task is aborted with the last one.
  */
 export class SharedTasks<T> {
   readonly #running = new Map<string, Running<T>>();
@@ -26,7 +26,7 @@ export class SharedTasks<T> {
     caller.signal.throwIfAborted();
     const task = this.#running.get(key) ?? this.#start(key, start);
     if (task.latest !== null) caller.onProgress(task.latest);
-    // Own function: two callers may pass the same one, and each counts.
+    // A new function each time: two callers may pass the same one, and both count.
     const listener: OnProgress = (progress) => caller.onProgress(progress);
     task.listeners.add(listener);
     task.callers += 1;
@@ -37,7 +37,7 @@ export class SharedTasks<T> {
       task.callers -= 1;
       if (task.callers === 0) {
         task.abort.abort(caller.signal.reason);
-        // The last caller waits for the end: when it returns, nothing of the work is left.
+        // The last caller waits for the task to end, so that nothing of it runs afterwards.
         await task.result.catch(() => {});
       }
     }
@@ -56,9 +56,9 @@ export class SharedTasks<T> {
         if (this.#running.get(key) === task) this.#running.delete(key);
       });
     const task: Running<T> = { result, abort, listeners, latest: null, callers: 0 };
-    // Every caller may have left before the work fails.
+    // All callers may have left before the task fails.
     result.catch(() => {});
-    // Nobody may join work that is being stopped.
+    // A task that is being aborted takes no new callers.
     abort.signal.addEventListener('abort', () => {
       if (this.#running.get(key) === task) this.#running.delete(key);
     });

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Programs of an engine that was killed may still write for a moment. */
+/** Retries, because programs of a killed engine may still write for a moment. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
 
 export interface StagingFolder extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Holds what is being made or taken apart. Whatever a crash leaves here is worthless: `clear` removes it. */
+/** The folder for objects that are being made or removed. Leftovers of a crash have no value: `clear` removes them. */
 export class Staging {
   readonly #folder: string;
 
@@ -17,14 +17,14 @@ export class Staging {
     this.#folder = folder;
   }
 
-  /** An empty private folder that goes, with all it holds, when disposed. */
+  /** Creates an empty private folder, which is removed with its content when disposed. */
   async create(): Promise<StagingFolder> {
     const path = this.#newPath();
     await mkdir(path, { recursive: true, mode: 0o700 });
     return { path, [Symbol.asyncDispose]: () => rm(path, REMOVAL) };
   }
 
-  /** Takes a folder out of sight in one step, then removes it at leisure. */
+  /** Renames a folder into staging in one step, then removes it. */
   async discard(path: string): Promise<void> {
     const doomed = this.#newPath();
     await rename(path, doomed);

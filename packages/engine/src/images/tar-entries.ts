@@ -2,7 +2,7 @@ import { extract, type Extract, type Header } from 'tar-stream';
 import { drained } from './drained.ts';
 import { refused } from './image-failures.ts';
 
-/** What the header of an entry says, hostile or not. `type` is null when tar-stream has no name for it. */
+/** The header of an entry, untrusted. `type` is null when tar-stream has no name for it. */
 export type TarHeader = Pick<Header, 'name' | 'size' | 'mode' | 'mtime' | 'uid' | 'gid'> & {
   readonly type: Header['type'] | null;
   readonly linkname?: string | null;
@@ -11,7 +11,7 @@ export type TarHeader = Pick<Header, 'name' | 'size' | 'mode' | 'mtime' | 'uid' 
 
 export interface TarEntry {
   readonly header: TarHeader;
-  /** To be read to its end, or given to `skip`, before the next entry comes. */
+  /** Read it to the end, or pass it to `skip`, before taking the next entry. */
   readonly body: AsyncIterable<Buffer>;
   readonly skip: () => void;
 }
@@ -19,22 +19,22 @@ export interface TarEntry {
 const BLOCK_BYTES = 512;
 const UNEXPECTED_END = 'Unexpected end of data';
 
-/** Attributes of a file have 64 KiB each, and a name 4 KiB. */
+/** An attribute of a file has at most 64 KiB, and a name 4 KiB. */
 const MAX_EXTENDED_HEADER_BYTES = 1024 ** 2;
-/** Of those that hold for all entries; what writes archives sets one or two. */
+/** The limit for fields of global headers; archivers set one or two. */
 const MAX_GLOBAL_FIELDS = 64;
 
-/** The entries of a tar. A damaged one is `invalid_image`; whoever stops early leaves nothing running. */
+/** The entries of a tar. A damaged tar is `invalid_image`; a consumer that stops early leaves nothing running. */
 export async function* tarEntries(archive: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
   const reader = extract();
   boundExtendedHeaders(reader);
   const feeding = feed(archive, reader);
-  // Seen by the await below, or as the error of the reader.
+  // Awaited below, or reported as the error of the reader.
   feeding.catch(() => {});
   let contentEnd = 0;
   try {
     for await (const entry of reader) {
-      // tar-stream decodes extended headers to strings by name and leaves unknown types null; its own types do not say so.
+      // tar-stream decodes extended headers to strings by name and leaves unknown types null; its own types do not declare that.
       const header = entry.header as unknown as TarHeader & { readonly byteOffset: number };
       contentEnd = header.byteOffset + header.size;
       yield { header, body: entry as AsyncIterable<Buffer>, skip: () => void entry.resume() };
@@ -49,11 +49,11 @@ export async function* tarEntries(archive: AsyncIterable<Buffer>): AsyncGenerato
 }
 
 /**
- * tar-stream takes 4 MiB for one header, and copies every field that holds for all entries for each header that follows: half a million
- * fields in front and a kilobyte for each copy of them keep a thread busy for days.
+ * Bounds extended headers. tar-stream allows 4 MiB for one header, and copies all global fields for each later header: with half a million
+ * of them, each kilobyte of archive makes another copy, which occupies a thread for days.
  */
 function boundExtendedHeaders(reader: Extract): void {
-  // Not in its types; a hostile archive in the tests fails when this is no longer where headers are read.
+  // Not in its types; a test with a hostile archive fails if headers are read elsewhere in a later version.
   const inside = reader as unknown as {
     _paxGlobal: object | null;
     _decodeLongHeader: (header: Buffer) => void;
@@ -75,7 +75,7 @@ async function feed(archive: AsyncIterable<Buffer>, reader: Extract): Promise<nu
       bytes += chunk.length;
       if (!reader.write(chunk)) await drained(reader);
     }
-    // Some builders leave out the padding behind the last file.
+    // Some builders omit the padding behind the last file.
     reader.write(Buffer.alloc((BLOCK_BYTES - (bytes % BLOCK_BYTES)) % BLOCK_BYTES));
     reader.end(null);
     return bytes;

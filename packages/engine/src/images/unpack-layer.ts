@@ -14,16 +14,16 @@ export interface UnpackedLayer extends Readonly<LayerCounts> {
   readonly diffId: string;
 }
 
-/** With what whoever the layer counts for may still store; null: as much as they like. */
+/** `room`: the storage left for the scope that the layer counts for; null for no limit. */
 export type LayerLimits = ImageLimits & { readonly room?: HoldRoom | null };
 
 const BYTES_BETWEEN_DISK_CHECKS = 64 * 1024 ** 2;
 
 /**
- * Unpacks a layer's archive into an empty folder. On failure the folder holds leftovers: the caller removes it.
- * Two walls stand between a hostile archive and the host: `LayerRules` rewrites every entry, and neither the process in which it does that
- * nor the tar that writes them has rights over anything but this folder. The digest is worked out here, of the bytes that both get
- * to see: a layer that takes them over has its own name, and cannot pass for another.
+ * Unpacks a layer's archive into an empty folder. On failure the folder holds leftovers: the caller removes it. Two barriers protect the
+ * host from a hostile archive: `LayerRules` rewrites every entry, and neither its process nor the tar that writes the files has privileges
+ * beyond this folder. The digest is computed here, over the bytes that both receive: a layer that takes them over keeps its own digest, and
+ * cannot pass for another.
  */
 export async function unpackLayer(
   archive: AsyncIterable<Buffer>,
@@ -38,7 +38,7 @@ export async function unpackLayer(
   return { diffId: `sha256:${hash.digest('hex')}`, ...counts };
 }
 
-/** What `unpackLayer` would say of the archive's content, without writing any of it; files are not counted. */
+/** Returns the result of `unpackLayer` for the archive's content, without writing it; files are not counted. */
 export async function measureLayer(
   archive: AsyncIterable<Buffer>,
   limits: ImageLimits,
@@ -50,7 +50,7 @@ export async function measureLayer(
   return { diffId: `sha256:${hash.digest('hex')}`, unpackedBytes, entries: 0, dropped: 0 };
 }
 
-/** Passes on and hashes what comes, and stops what is too much: a bomb by its size, any archive when the disk runs full. */
+/** Passes the bytes on, hashes them and enforces the limits: a bomb by its size, any archive when the disk runs full. */
 export async function* measured(
   archive: AsyncIterable<Buffer>,
   hash: Hash | null,
@@ -58,7 +58,7 @@ export async function* measured(
   limits: LayerLimits,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  // Padding and headers are part of the stream but of no file.
+  // Padding and headers are part of the stream but not of a file.
   const maxBytes = limits.maxUnpackedBytes + limits.maxEntries * 1024;
   const { room = null } = limits;
   let bytes = 0;
@@ -78,7 +78,7 @@ export async function* measured(
   }
 }
 
-/** The attribute is one that root alone can set, which tar is not: svc-host does it, without following a link. */
+/** Marks folders as opaque. Only root can set the attribute, and tar is not root: svc-host sets it, without following a link. */
 async function markOpaque(folder: string, paths: readonly string[], signal: AbortSignal): Promise<void> {
   if (paths.length === 0) return;
   // SAFETY: no shell; the names of the layer are read from stdin and resolved by the kernel inside the folder.
@@ -88,7 +88,7 @@ async function markOpaque(folder: string, paths: readonly string[], signal: Abor
     detached: true,
   });
   marking.stdout.resume();
-  // It says on its own why it stopped reading.
+  // Its own error says why it stopped reading.
   marking.stdin.on('error', () => {});
   marking.stdin.end(paths.map((path) => `${path}\0`).join(''));
   const { code, stderr } = await outcomeOf(marking, signal);

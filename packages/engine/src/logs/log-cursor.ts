@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
 
-/** A place in a log: byte `offset` of file `generation`. */
+/** A position in a log: byte `offset` of file `generation`. */
 export interface LogPlace {
   readonly generation: number;
   readonly offset: number;
@@ -9,7 +9,7 @@ export interface LogPlace {
 const CURSOR_BYTES = 17;
 
 /**
- * The cursor that the reference client understands: base64 of a count byte and that many (u64 LE generation, u64 LE offset).
+ * A cursor in the format of the reference client: base64 of a count byte and that many (u64 LE generation, u64 LE offset).
  * We write one pair; the empty cursor `AA==` is the beginning.
  */
 export function encodeCursor(place: LogPlace): string {

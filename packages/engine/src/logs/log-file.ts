@@ -11,8 +11,8 @@ export interface PlacedLine {
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * The whole lines of a log file from `place` on, a piece at a time: a reader holds one piece, however large the file, and other
- * work gets its turn in between. Nothing when rotation has just taken the file away.
+ * The complete lines of a log file from `place` on, in chunks: a reader holds one chunk, independent of the file size, and yields to other
+ * work in between. Empty when rotation has just deleted the file.
  */
 export async function* readLines(path: string, place: LogPlace): AsyncGenerator<PlacedLine[]> {
   const file = await open(path, 'r').catch(() => undefined);

@@ -10,9 +10,9 @@ export interface LogLine {
   readonly b?: string;
   /** Key of the process; absent for system lines. */
   readonly id?: string;
-  /** Offset in that process' stream behind the last byte of this line. */
+  /** Offset in the process's stream behind the last byte of this line. */
   readonly o?: number;
-  /** Where its other stream was then: rotation may have taken away the lines that told. */
+  /** Offset of its other stream at that time: rotation may have deleted the lines that contain it. */
   readonly x?: number;
 }
 
@@ -27,8 +27,8 @@ export function textOf(line: LogLine): string {
 }
 
 /**
- * How many of these bytes end on a character border. At most three are held back: a longer tail is no UTF-8 character
- * that further bytes could complete.
+ * How many of these bytes end on a character border. At most three are held back: a longer tail is not the beginning of a UTF-8
+ * character.
  */
 export function completeLength(data: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, data.length); back++) {

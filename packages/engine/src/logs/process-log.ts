@@ -2,27 +2,27 @@ import { writeSync } from 'node:fs';
 import { errnoOf } from '@svc/contract/errno';
 import { showJson } from '@svc/contract/visible';
 
-/** How often a pipe whose reader is behind is tried again, and how long each wait is. */
+/** How often a write to a full pipe is repeated, and how long each wait is. */
 const MAX_WAITS = 50;
 const WAIT_MS = 2;
 
 /**
- * Where a process of ours writes its log. Written at once, so that the last words before an end are not lost. What cannot be written,
- * because the disk is full or the reader gone, is dropped and counted, and the first line that can be written again comes after one
- * that says how many are missing: a log never ends the process that it tells of.
+ * The log stream of a process of svc. Writes are synchronous, so that the last lines before an end are not lost. A line that cannot be
+ * written, because the disk is full or the reader gone, is dropped and counted; the next line that can be written is preceded by one with
+ * the number of dropped lines. A log error never ends the process.
  */
 export class ProcessLog {
   readonly #descriptor: number;
   #dropped = 0;
   #lastError = '';
-  /** A line was cut off: the next one begins on a line of its own. */
+  /** The last line was truncated: the next one must begin on a new line. */
   #isTorn = false;
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
   }
 
-  /** One line with its end, as pino hands it over. It quotes what others chose, and is read in terminals: nothing in it is invisible. */
+  /** One line with its line end, as pino passes it. Lines quote text from users and are read in terminals: control characters are escaped. */
   write(line: string): void {
     const before = this.#dropped === 0 ? '' : this.#tellDropped();
     if (this.#put(`${this.#isTorn ? '\n' : ''}${before}${showJson(line)}`)) this.#dropped = 0;
@@ -57,5 +57,5 @@ export class ProcessLog {
   }
 }
 
-/** Never notified: waiting for it is a pause that needs no event loop. */
+/** Never notified: `Atomics.wait` on it is a sleep that needs no event loop. */
 const CELL = new Int32Array(new SharedArrayBuffer(4));

@@ -9,11 +9,11 @@ import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { limitsOf } from '../sandboxes/limits-of.ts';
 
 const MIB = 1024 * 1024;
-/** Counting many inside of gVisor takes some 4 ms of CPU: seldom enough that hundreds of idle sandboxes do not notice. */
+/** Counting processes inside of gVisor takes some 4 ms of CPU; this interval keeps hundreds of idle sandboxes cheap. */
 const COUNT_MS = 2000;
-/** A sandbox that does nothing is looked at as a whole this often: the kernel may have taken memory back, or somebody knocked. */
+/** Interval for full samples of an idle sandbox: the kernel may have reclaimed memory, or packets may have arrived. */
 const WHOLE_MS = 10_000;
-/** To wake it takes half a millisecond, and one that nobody needs for so long may stay unneeded. */
+/** A wake-up takes half a millisecond, and a sandbox that was unused for this long may stay unused. */
 const REST_AFTER_MS = 1000;
 
 const NEVER = Number.NEGATIVE_INFINITY;
@@ -25,35 +25,35 @@ type SampledKit = Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders' | 
 
 interface Sample {
   readonly at: number;
-  /** When all of it was read. */
+  /** Time of the reading. */
   readonly wholeAt: number;
   readonly metrics: SandboxMetrics;
 }
 
 interface Count extends ProcessCount {
   readonly askedAt: number;
-  /** When that was asked for which it answered last. */
+  /** Send time of the last answered request. */
   readonly countedAt: number;
 }
 
 /**
- * What each running sandbox uses, sampled once a second or as seldom as its spec wants. Reads few small kernel files per sandbox, of one that does
- * nothing a single one, and starts nothing, so that it stays cheap with hundreds of them.
+ * The resource use of each running sandbox, sampled once a second or at the longer interval of its spec. Reads few small kernel files per
+ * sandbox, a single one when it is idle, and starts no process, so that it stays cheap with hundreds of sandboxes.
  */
 export class Sampler {
   readonly #kit: SampledKit;
   readonly #latest = new Map<string, Sample>();
-  /** Of sandboxes whose processes only they themselves can count, by handle. */
+  /** Process counts from inside, by handle, for sandboxes whose processes the host cannot count. */
   readonly #counts = new Map<string, Count>();
-  /** What is shown inside as used, by handle. */
+  /** Used memory as shown inside, by handle. */
   readonly #shownBytes = new Map<string, number>();
-  /** Handles that could not be sampled the last time. */
+  /** Handles whose last sample failed. */
   readonly #failing = new Set<string>();
   #round: readonly Sandbox[] = [];
-  /** How many of the round were looked at, and how much of it should have been by now. */
+  /** How many sandboxes of the round were sampled, and how much of it should have been by now. */
   #looked = 0;
   #due = 1;
-  /** Processor time that all sandboxes had used, when this round began and when the one before did. */
+  /** CPU time of all sandboxes at the beginning of this round and of the one before. */
   #used = { now: Number.NaN, before: Number.NaN };
 
   constructor(kit: SampledKit) {
@@ -61,8 +61,8 @@ export class Sampler {
   }
 
   /**
-   * Samples a share of the sandboxes, the next share at the next call: called often, it never keeps other work waiting for long. `list` is
-   * asked when all had their turn. `used`: processor time that all sandboxes have used.
+   * Samples a share of the sandboxes, the next share at the next call: frequent calls with little work never delay other work for long. `list`
+   * is called when a round is complete. `used`: CPU time of all sandboxes.
    */
   sampleShare(
     list: () => readonly Sandbox[],
@@ -87,7 +87,7 @@ export class Sampler {
     if (Math.max(this.#latest.size, this.#shownBytes.size) > running.length) this.#forgetEnded(running);
   }
 
-  /** Of the sandboxes that run and are to be measured; one that was not sampled yet is sampled now. */
+  /** Samples of the running sandboxes with metrics; a sandbox without a sample is sampled now. */
   read(sandboxes: readonly Sandbox[]): SandboxMetrics[] {
     return sandboxes
       .filter((sandbox) => isRunning(sandbox) && isMeasured(sandbox.record))
@@ -105,7 +105,7 @@ export class Sampler {
       for (const handle of known.keys()) if (!alive.has(handle)) known.delete(handle);
   }
 
-  /** A disk that cannot be asked any more, say, costs one sandbox its sample; the others are asked next. */
+  /** A failure, such as a disk that does not answer, loses the sample of one sandbox only. */
   #trySample(sandbox: Sandbox, isCalm = false): void {
     const { handle } = sandbox.record;
     try {
@@ -152,20 +152,20 @@ export class Sampler {
     if (sandbox.record.isolation === 'gvisor') this.#lookInside(sandbox, at);
   }
 
-  /** One without a process of its user's rests after a while: there is nothing to count then until somebody starts one. */
+  /** A sandbox without a user process is put to rest after a while: its count cannot change until a process is started from outside. */
   #lookInside(sandbox: Sandbox, at: number): void {
     const { run, record } = sandbox;
     const quietMs = run?.quietMs() ?? 0;
     const { processes, spares, countedAt } = this.#counts.get(record.handle) ?? NOT_COUNTED;
-    // It was counted after whatever happened last. What waits for its first caller does so without a timer.
+    // Counted after the latest activity. Processes of warm sandboxes have no timers.
     const isAlone = processes === 1 + spares && at - countedAt < quietMs;
     if (isAlone && quietMs > REST_AFTER_MS) run?.rest();
     else this.#countInside(sandbox, at);
   }
 
   /**
-   * What used no processor time since the last sample wrote, sent and took nothing: one file says so, in place of seven. `isCalm`: nobody
-   * used any since the round before began, and not even that file is needed.
+   * A sandbox that used no CPU time since the last sample did no I/O and allocated nothing: one file proves it, in place of seven. `isCalm`: no
+   * sandbox used any since the round before began, and not even that file is read.
    */
   #isQuiet({ record }: Sandbox, isCalm: boolean): boolean {
     const { handle, spec } = record;
@@ -185,14 +185,14 @@ export class Sampler {
     return (this.#counts.get(handle) ?? NOT_COUNTED).processes;
   }
 
-  /** What the host sees of gVisor is its own threads: the sandbox is asked, and its answer is part of the latest sample. */
+  /** The host sees only gVisor's own threads: the sandbox is asked, and its answer becomes part of the latest sample. */
   #countInside({ record: { handle }, run }: Sandbox, at: number): void {
     const known = this.#counts.get(handle);
     if (run?.link.isConnected !== true || at - (known?.askedAt ?? NEVER) < COUNT_MS) return;
     this.#counts.set(handle, { ...(known ?? NOT_COUNTED), askedAt: at });
     const note = (count: ProcessCount | undefined) => {
       const latest = this.#latest.get(handle);
-      // It may have ended meanwhile, or be an svc-init that cannot count.
+      // It may have ended meanwhile, or have an svc-init that cannot count.
       if (latest === undefined || count === undefined) return;
       this.#counts.set(handle, { askedAt: at, countedAt: at, ...count });
       this.#latest.set(handle, { ...latest, metrics: { ...latest.metrics, processes: count.processes } });
@@ -225,7 +225,7 @@ function isMeasured({ spec }: EngineRecord): boolean {
   return spec.runtime?.disable_metrics_sample !== true;
 }
 
-/** Sandboxes are looked at once a second, give or take: one that is nearly due would be late the next time. */
+/** Tolerance of the interval: a sandbox that is nearly due would be late at the next look. */
 function isDue({ spec }: EngineRecord, elapsedMs: number): boolean {
   const intervalMs = spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS;
   return elapsedMs >= intervalMs - DEFAULT_METRICS_INTERVAL_MS / 2;

@@ -1,11 +1,11 @@
-/** A range of IPv4 addresses that belongs to this engine: the first is the gateway, the others go to sandboxes. */
+/** The IPv4 range of this engine: the first address is the gateway, the others are for sandboxes. */
 export interface AddressPool {
   readonly cidr: string;
   readonly gateway: string;
-  /** How many sandboxes it has addresses for. */
+  /** The number of addresses for sandboxes. */
   readonly size: number;
   addressOf(index: number): string;
-  /** Which sandboxes have addresses of a range, the first one above the last when none; null when it does not lie in the pool. */
+  /** The sandbox indexes of a range's addresses; the first is above the last when there are none; null when the range is outside of the pool. */
   indexesOf(base: string, prefixLength: number): { readonly first: number; readonly last: number } | null;
   /** Whether the range and `cidr` share an address. */
   overlaps(base: string, prefixLength: number): boolean;
@@ -29,7 +29,7 @@ export function parseAddressPool(cidr: string): AddressPool {
   return {
     cidr,
     gateway: formatAddress(first + 1),
-    // Without the network's own address, the gateway and the broadcast address.
+    // Excludes the network address, the gateway and the broadcast address.
     size: count - 3,
     addressOf: (index) => formatAddress(first + 2 + index),
     indexesOf: (otherBase, otherPrefix) => {

@@ -7,15 +7,15 @@ interface Waiting {
 const MAX_BATCH_COMMANDS = 64;
 
 /**
- * Commands that arrive while others run go together in one transaction, since most of what one costs it costs once; when it fails, each
- * is tried alone, so that only the culprit fails.
+ * Batches commands that arrive while others run into one transaction, because most of the cost is per transaction. When a batch fails, each
+ * command is retried alone, so that only the faulty one fails.
  */
 export class Batches {
   readonly #transact: (commands: readonly string[]) => Promise<Error | null>;
   readonly #waiting: Waiting[] = [];
   #working: Promise<void> | null = null;
 
-  /** `transact` does all of them or none, and never rejects. */
+  /** `transact` runs all of them or none, and never rejects. */
   constructor(transact: (commands: readonly string[]) => Promise<Error | null>) {
     this.#transact = transact;
   }
@@ -27,13 +27,13 @@ export class Batches {
     });
   }
 
-  /** Resolves when the commands given so far are done. */
+  /** Resolves when the commands given so far have run. */
   async settled(): Promise<void> {
     await this.#working;
   }
 
   async #work(): Promise<void> {
-    // Lets everything that is asked for in this turn of the event loop go together.
+    // Collects all commands of this turn of the event loop.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MAX_BATCH_COMMANDS);

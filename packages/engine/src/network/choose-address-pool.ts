@@ -5,12 +5,12 @@ import { PlatformError } from '@svc/contract/errors';
 import { parseAddressPool } from './address-pool.ts';
 import { readRoutes, type Route } from './host-routing.ts';
 
-/** Where others put their containers too, so any of these may be taken on some host. */
+/** Ranges that other container tools use too, so any of them may be taken on a host. */
 const CANDIDATES = Array.from({ length: 16 }, (_, n) => `172.${16 + n}.0.0/16`);
 
 /**
- * An address pool that nobody on this host uses, for an engine that was given none. Remembered in the run folder: sandboxes
- * that outlive an engine keep their addresses.
+ * Chooses an unused address pool for an engine that was given none. It is saved in the run folder, because sandboxes that survive a restart
+ * of the engine keep their addresses.
  */
 export async function chooseAddressPool(runFolder: string, instance: string): Promise<string> {
   const file = join(runFolder, 'address-pool');
@@ -25,7 +25,7 @@ export async function chooseAddressPool(runFolder: string, instance: string): Pr
   return pool;
 }
 
-/** Starts at a different candidate for each `seed`, so that engines that start together rarely meet. */
+/** Starts at a different candidate for each `seed`, so that engines that start together rarely choose the same one. */
 export function firstFreePool(
   candidates: readonly string[],
   seed: number,
@@ -43,7 +43,7 @@ export function firstFreePool(
   );
 }
 
-/** Gateways of other engines among them, which have no route of their own. */
+/** The host's own addresses, which include gateways of other engines that have no route of their own. */
 function ownAddresses(): readonly Pick<Route, 'base' | 'prefixLength'>[] {
   return Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])

@@ -6,14 +6,17 @@ import { readIpv6Routes } from './host-ipv6.ts';
 import { readRoutes, type Route } from './host-routing.ts';
 
 const POLL_INTERVAL_MS = 2000;
-/** What they are made of is compared in between: an interface without a route may lose its carrier and get it back unseen. */
+/**
+ * Every so many checks the networks are read in full. Between them only the kernel's tables are compared, which can miss an interface
+ * without a route that loses and regains its carrier.
+ */
 const WHOLE_EVERY = 5;
-/** Routes of both kinds, and the addresses that have none; sandboxes have a line or two in each. */
+/** Routes of both families, and addresses without a route; sandboxes have a line or two in each. */
 const TABLES = ['/proc/net/route', '/proc/net/ipv6_route', '/proc/net/fib_trie'];
 
 /**
- * The networks that this host is connected to, as `address/prefix`, those of IPv4 without what lies inside another. A host's own network
- * may have any range, public ones too: who is in it is a neighbour of the host, not part of the internet.
+ * The networks that this host is connected to, as `address/prefix`; IPv4 networks inside of another are left out. A host's own network may
+ * have any range, also public ones: its hosts count as neighbours, not as the internet.
  */
 export async function connectedNetworks(ownPrefix: string): Promise<readonly string[]> {
   const routed = (await readRoutes()).filter(({ isOnLink }) => isOnLink);
@@ -26,7 +29,7 @@ export async function connectedNetworks(ownPrefix: string): Promise<readonly str
   ];
 }
 
-/** Calls `onChange` with the networks whenever they have become others than `known`. Disposing ends it. */
+/** Calls `onChange` with the networks whenever they differ from `known`. Dispose it to stop. */
 export function followConnectedNetworks(
   ownPrefix: string,
   known: readonly string[],
@@ -41,7 +44,7 @@ export function followConnectedNetworks(
     if (tables !== undefined && tables === seen && ++polls % WHOLE_EVERY !== 0) return;
     const networks = await connectedNetworks(ownPrefix);
     if (!isDeepStrictEqual(networks, current)) await onChange(networks);
-    // Only now: a change that could not be made is tried again.
+    // Set only after `onChange`, so that a failed change is retried.
     current = networks;
     seen = tables;
   };
@@ -54,7 +57,7 @@ export function followConnectedNetworks(
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** As the kernel prints them: to understand every line takes ten times as long. Undefined where it does not print one of them. */
+/** The raw text, because parsing every line takes ten times as long. Undefined when a table is missing. */
 function readTables(): string | undefined {
   try {
     return TABLES.map((file) => readFileSync(file, 'latin1')).join('\n');
@@ -67,7 +70,7 @@ type Network = Pick<Route, 'interface' | 'base' | 'prefixLength'>;
 
 export function distinctNetworks(networks: readonly Network[]): readonly string[] {
   const ranges = networks
-    // A default route leads everywhere.
+    // Leaves out default routes.
     .filter(({ prefixLength }) => prefixLength > 0)
     .map(({ base, prefixLength }) => ({ base: masked(toNumber(base), prefixLength), prefixLength }));
   const texts = ranges

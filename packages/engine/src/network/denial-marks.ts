@@ -1,6 +1,6 @@
 import type { Decider } from '../policy/network-decision.ts';
 
-/** Why the packet filter drops something. The place in this list is what a packet carries. */
+/** The reasons for which the packet filter drops packets. A packet's mark holds the index in this list. */
 const REASONS = [
   'rule',
   'default',
@@ -15,13 +15,10 @@ const REASONS = [
 
 type DenialReason = (typeof REASONS)[number];
 
-/** Above the index of a rule. */
+/** The bit offset of the reason; the index of the rule is below. */
 const REASON_BITS = 16;
 
-/**
- * In place of `drop`, where it is to be known that and why something was dropped. What is marked so goes no further, so the mark meets
- * no other use of marks.
- */
+/** Replaces `drop` where the denial is to be reported. Marked packets go no further, so the mark cannot collide with other uses of marks. */
 export function denyBecause(reason: DenialReason, rule = 0): string {
   return `meta mark set ${denialMark(reason, rule)} goto denied`;
 }
@@ -30,7 +27,7 @@ export function denialMark(reason: DenialReason, rule = 0): number {
   return (REASONS.indexOf(reason) + 1) * 2 ** REASON_BITS + rule;
 }
 
-/** Null for a mark that is none of ours. */
+/** Null for a mark that is not ours. */
 export function readDenialMark(
   mark: number,
 ): { readonly decidedBy: DenialReason; readonly rule: number | null } | null {
@@ -39,7 +36,7 @@ export function readDenialMark(
   return { decidedBy, rule: decidedBy === 'rule' ? mark % 2 ** REASON_BITS : null };
 }
 
-/** What the static rules call them. */
+/** The names of the marks in the static rules. */
 export const DENIAL_DEFINITIONS: readonly string[] = REASONS.filter((reason) => reason !== 'rule').map(
   (reason) => `define by_${reason} = ${denialMark(reason)}`,
 );

@@ -6,24 +6,21 @@ import { readDenialMark } from './denial-marks.ts';
 import { BATCH_DEADLINE_MS, NFT_ENVIRONMENT } from './nft.ts';
 import { tableName } from './ruleset.ts';
 
-/** What the packet filter denied to one sandbox since it was last asked. */
+/** The packets denied to one sandbox since the last read. */
 export interface DeniedPackets {
   readonly hostInterface: string;
-  /** What is known of where they wanted to go; of the rest, which were too many, there is only the count. */
+  /** Their known destinations; packets beyond the capacity of the sets are only counted. */
   readonly places: readonly { readonly decision: NetworkDecision; readonly count: number }[];
   readonly packets: number;
 }
 
-/** More than the sets can hold. */
+/** More than the output for full sets. */
 const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
 
-/**
- * Reads what was denied, and lets the packet filter begin anew. The count is read first, so that a packet in between is not missing
- * from it for longer than until the next time.
- */
+/** Reads the denials and resets the sets. The count is read first, so a packet in between is missing from it only until the next read. */
 export async function takeDeniedPackets(instance: string): Promise<readonly DeniedPackets[]> {
   const table = `inet ${tableName(instance)}`;
-  // Line by line: in one command nft would list what it is about to flush as empty.
+  // As separate lines: in one command nft would list the sets as empty, because it flushes them.
   const output = await askNft(
     ['denied_packets', 'denied_places', 'denied_places6'].flatMap((set) => [
       `list set ${table} ${set}`,
@@ -56,7 +53,7 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
 function toDecision([address, protocolName, port, mark]: readonly unknown[]): NetworkDecision | null {
   const protocol = PROTOCOLS[String(protocolName)];
   const reason = readDenialMark(Number(mark));
-  // Other protocols are nobody's to allow by name; they are counted.
+  // Policies cannot allow other protocols by name; their packets are only counted.
   if (typeof address !== 'string' || protocol === undefined || reason === null) return null;
   const hasPorts = protocol === 'tcp' || protocol === 'udp';
   const isQuestion = reason.decidedBy === 'too_many_questions';
@@ -76,7 +73,7 @@ interface Element {
   readonly count: number;
 }
 
-/** As nft writes a set: `{"elem": {"val": …, "counter": {"packets": 1}}}`. */
+/** The elements of a set in nft's format: `{"elem": {"val": …, "counter": {"packets": 1}}}`. */
 function elementsOf(line: string): readonly Element[] {
   const { nftables } = JSON.parse(line) as { nftables: readonly { set?: { elem?: readonly unknown[] } }[] };
   return nftables.flatMap(({ set }) =>
@@ -89,10 +86,10 @@ function elementsOf(line: string): readonly Element[] {
   );
 }
 
-/** One line of JSON for each list. */
+/** Runs nft commands; returns one line of JSON for each `list`. */
 async function askNft(commands: readonly string[]): Promise<readonly string[]> {
   const signal = AbortSignal.timeout(BATCH_DEADLINE_MS);
-  // SAFETY: no shell, a fixed program; the commands are made of the name of our own table.
+  // SAFETY: no shell, a fixed program; the commands contain only the name of our own table.
   const child = spawn('nft', ['-j', '-i'], { env: NFT_ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'], signal });
   let output = '';
   let complaint = '';

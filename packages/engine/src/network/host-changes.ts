@@ -9,7 +9,7 @@ import { linkPrefix, tableName } from './ruleset.ts';
 const run = promisify(execFile);
 const COMMAND_TIMEOUT_MS = 10_000;
 
-/** Lets this host pass on packets; that it did not before is told, and written down. */
+/** Enables forwarding on this host. If it was disabled before, the change is logged and recorded. */
 export async function forwardPackets(runFolder: string, logger: Pick<Logger, 'warn'>): Promise<void> {
   if (!(await enableForwarding())) return;
   logger.warn({ setting: 'net.ipv4.ip_forward' }, 'Turned on IPv4 forwarding for this host');
@@ -17,7 +17,7 @@ export async function forwardPackets(runFolder: string, logger: Pick<Logger, 'wa
   await writeFile(join(runFolder, 'host-changes.json'), record, { mode: 0o600 });
 }
 
-/** Tells of firewalls of this host that would drop what sandboxes send. */
+/** Warns of firewalls of this host that would drop packets of sandboxes. */
 export async function warnOfObstacles(instance: string, logger: Pick<Logger, 'warn'>): Promise<void> {
   const chains = await findFirewallObstacles(tableName(instance));
   if (chains.length === 0) return;
@@ -34,8 +34,8 @@ interface Chain {
 }
 
 /**
- * Chains of other programs (Docker, ufw, firewalld) that drop by default what passes through this host or comes to it. A
- * verdict to accept in our table does not overrule them, so sandboxes may have no network until they are told about us.
+ * Finds chains of other programs (Docker, ufw, firewalld) that drop forwarded or incoming packets by default. An accept verdict in our
+ * table does not override them, so sandboxes may have no network until those firewalls allow them.
  */
 export async function findFirewallObstacles(ownTable: string): Promise<readonly string[]> {
   const { stdout } = await run('nft', ['-j', 'list', 'chains'], { timeout: COMMAND_TIMEOUT_MS });

@@ -11,7 +11,7 @@ import { linkPrefix } from './ruleset.ts';
 const SETTINGS = '/proc/sys/net/ipv6/conf';
 const ROUTES = '/proc/net/ipv6_route';
 
-/** Makes this host the gateway of its sandboxes for IPv6 too. @throws PlatformError `unavailable` on a host that has none. */
+/** Makes this host the gateway of its sandboxes for IPv6 too. @throws PlatformError `unavailable` on a host without IPv6 */
 export async function openIpv6(
   pool: Ipv6Pool,
   instance: string,
@@ -40,8 +40,8 @@ export async function closeIpv6(pool: Ipv6Pool, instance: string): Promise<void>
 type Changed = Record<string, { readonly from: string; readonly to: string }>;
 
 /**
- * SAFETY: from now on this host routes between all its interfaces unless its firewall forbids it. A host that routes does not listen to
- * router advertisements any more, by which it may have its own address and default route, unless it is told to (accept_ra 2): that first.
+ * SAFETY: from now on this host routes between all its interfaces unless its firewall forbids it. A routing host ignores router
+ * advertisements, from which it may have its own address and default route, unless accept_ra is 2, so that is set first.
  */
 async function forwardIpv6(): Promise<Changed> {
   const changed: Changed = {};
@@ -72,16 +72,16 @@ async function refuseIpv6Overlap({ range }: Ipv6Pool, instance: string): Promise
 export interface Ipv6Route {
   readonly interface: string;
   readonly range: Cidr;
-  /** Reached without a gateway: a network that this host is part of. */
+  /** True for a network that this host is connected to without a gateway. */
   readonly isOnLink: boolean;
 }
 
-/** Of this host itself and of groups of hosts; neither is a network. */
+/** Routes of the host itself and of multicast groups; neither is a network. */
 const LOOPBACK = 'lo';
 const SPECIAL = /^(?:fe[89ab]|ff)/;
 const REJECTED = 0x200;
 
-/** As the kernel prints them: destination, prefix length, source, its length, next hop, metric, two counts, flags, interface. */
+/** Parses the kernel's columns: destination, prefix length, source, its length, next hop, metric, two counts, flags, interface. */
 export async function readIpv6Routes(): Promise<readonly Ipv6Route[]> {
   const text = await readFile(ROUTES, 'utf8').catch(() => '');
   return text

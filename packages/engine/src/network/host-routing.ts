@@ -12,8 +12,8 @@ const SYS_CLASS_NET = '/sys/class/net';
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /**
- * Gives this host the address where sandboxes find their gateway and resolver, on lo: there it exists before the first
- * sandbox and after the last one. Fails when somebody else has it; succeeds when we do already.
+ * Adds the address of the gateway and resolver to lo, where it exists before the first sandbox and after the last one. Fails when another
+ * program of this host has the address; succeeds when this engine has it already.
  */
 export async function addGateway(gateway: string): Promise<void> {
   if (hasGateway(gateway)) return;
@@ -31,7 +31,7 @@ function hasGateway(gateway: string): boolean {
   return networkInterfaces()['lo']?.some(({ address }) => address === gateway) ?? false;
 }
 
-/** Turns on forwarding of IPv4, without which nothing leaves a sandbox. Tells whether it had been off. */
+/** Enables forwarding of IPv4, without which sandboxes reach no other host. Returns whether it had been disabled. */
 export async function enableForwarding(): Promise<boolean> {
   if ((await readFile(IP_FORWARD, 'utf8')).trim() === '1') return false;
   // SAFETY: from now on this host routes between all its interfaces unless its firewall forbids it; documented.
@@ -39,7 +39,7 @@ export async function enableForwarding(): Promise<boolean> {
   return true;
 }
 
-/** Refuses a pool that this host already has routes into, because its sandboxes would hide real neighbours. */
+/** Refuses a pool that overlaps with a route of this host, because its sandboxes would hide real neighbours. */
 export async function refuseOverlap(pool: AddressPool, ownPrefix: string): Promise<void> {
   for (const route of await readRoutes()) {
     if (route.prefixLength === 0 || route.interface.startsWith(ownPrefix)) continue;
@@ -60,11 +60,11 @@ export interface Route {
   readonly interface: string;
   readonly base: string;
   readonly prefixLength: number;
-  /** Reached without a gateway: a network that this host is part of. */
+  /** True for a network that this host is connected to without a gateway. */
   readonly isOnLink: boolean;
 }
 
-/** The main table as the kernel prints it: interface, destination, gateway, flags, …, mask in the 8th column. */
+/** Parses the kernel's main table: interface, destination, gateway, flags, …, mask in the 8th column. */
 export async function readRoutes(): Promise<readonly Route[]> {
   const [, ...lines] = (await readFile('/proc/net/route', 'utf8')).trim().split('\n');
   return lines.map((line) => {
@@ -72,7 +72,7 @@ export async function readRoutes(): Promise<readonly Route[]> {
     const bits = [...Buffer.from(columns[7] ?? '', 'hex')].map((byte) => byte.toString(2)).join('');
     return {
       interface: columns[0] ?? '',
-      // Little-endian, as the kernel holds it.
+      // The kernel prints it in little-endian order.
       base: [...Buffer.from(columns[1] ?? '', 'hex')].toReversed().join('.'),
       prefixLength: bits.replaceAll('0', '').length,
       isOnLink: columns[2] === '00000000',

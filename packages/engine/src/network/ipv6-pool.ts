@@ -11,23 +11,20 @@ import {
 } from '../policy/address.ts';
 import type { SlotLink } from './network.ts';
 
-/**
- * A range of IPv6 addresses that belongs to this engine. A sandbox has the one that ends with its IPv4 address, so that whoever meets
- * either knows which sandbox it is.
- */
+/** The IPv6 range of this engine. The IPv6 address of a sandbox ends with its IPv4 address, so that either address identifies the sandbox. */
 export interface Ipv6Pool {
   readonly range: Cidr;
   readonly gateway: string;
   addressOf(ipv4Address: string): string;
-  /** The IPv4 addresses, as `address/prefix`, of sandboxes that have addresses of `range`; null when that does not lie in the pool. */
+  /** The IPv4 range, as `address/prefix`, of the sandboxes whose IPv6 addresses are in `range`; null when that is outside of the pool. */
   ipv4RangeOf(range: Cidr): string | null;
 }
 
 const PREFIX_LENGTH = 96;
-/** Of organizations and of the internet; all others mean something else. */
+/** Unique local and global unicast addresses; all other ranges have special meanings. */
 const ROUTABLE = ['fc00::/7', '2000::/3'].map(cidr);
 
-/** `auto` is a range that only this engine has. @throws PlatformError `invalid_request` */
+/** Parses the option; `auto` is a range that only this engine has. @throws PlatformError `invalid_request` */
 export function parseIpv6Pool(text: string, instance: string, ipv4Gateway: string): Ipv6Pool {
   const range = parseCidr(text === 'auto' ? ownRange(instance) : text);
   if (
@@ -52,12 +49,12 @@ export function parseIpv6Pool(text: string, instance: string, ipv4Gateway: strin
   };
 }
 
-/** What was wired for another range goes without IPv6. */
+/** Drops the IPv6 addresses of a link that was made for another range. */
 export function withinPool({ ipv6, ...link }: SlotLink, pool: Ipv6Pool | null): SlotLink {
   return ipv6 !== undefined && ipv6.gateway === pool?.gateway ? { ...link, ipv6 } : link;
 }
 
-/** Unique local addresses (RFC 4193) want 40 random bits behind fd; those of the instance are as random as its name. */
+/** Unique local addresses (RFC 4193) require 40 random bits after fd; the random digits of the instance's name supply them. */
 function ownRange(instance: string): string {
   const digits = instance.padStart(8, '0');
   return `fd5c:${digits.slice(0, 4)}:${digits.slice(4)}::/96`;
@@ -69,7 +66,7 @@ function valueOf(ipv4Address: string): bigint {
   return address.value;
 }
 
-/** As people and the kernel write it: the longest row of zeros left out. */
+/** The short form that the kernel writes too: the longest run of zeros is left out. */
 function shortened(address: Address): string {
   return new URL(`http://[${formatAddress(address)}]`).hostname.slice(1, -1);
 }

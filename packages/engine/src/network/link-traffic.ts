@@ -3,7 +3,7 @@ import type { Slot, Traffic } from './network.ts';
 
 export function readTraffic({ link }: Pick<Slot, 'link'>): Traffic {
   if (link === null) return { receivedBytes: 0, sentBytes: 0 };
-  // What the host's end sends is what the sandbox receives.
+  // Packets sent by the host's end are received by the sandbox.
   return {
     receivedBytes: readCounter(link.hostInterface, 'tx_bytes'),
     sentBytes: readCounter(link.hostInterface, 'rx_bytes'),
@@ -14,7 +14,7 @@ function readCounter(hostInterface: string, counter: 'rx_bytes' | 'tx_bytes'): n
   try {
     return Number(readFileSync(`/sys/class/net/${hostInterface}/statistics/${counter}`, 'utf8'));
   } catch {
-    // The interface went with its sandbox.
+    // The interface was removed with its sandbox.
     return 0;
   }
 }

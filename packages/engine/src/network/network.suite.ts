@@ -4,11 +4,11 @@ import { PlatformError } from '@svc/contract/errors';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { KeptSlot, Network, Slot } from './network.ts';
 
-/** A host on which engines follow each other. */
+/** A host on which engines run one after the other. */
 export interface NetworkSuiteHost extends AsyncDisposable {
-  /** A network of an engine that starts now; `recover` was not called. The host closes it in the end. */
+  /** A network of a new engine; `recover` was not called. The host closes it in the end. */
   open(options?: { readonly capacity?: number }): Network;
-  /** Names of everything of this engine that exists, apart from prepared slots. */
+  /** The names of all resources of this engine, except prepared slots. */
   leftovers(): Promise<readonly string[]>;
 }
 
@@ -19,7 +19,7 @@ export function keptAs(key: string, policy = resolvePolicy(undefined)): KeptSlot
 
 const soon = () => AbortSignal.timeout(100_000);
 
-/** What every implementation of the port promises, whatever its packets do. */
+/** The contract of the port, without its packet filtering. */
 export function networkSuite(name: string, makeHost: () => Promise<NetworkSuiteHost>): void {
   test(`${name}: 50 slots acquired at once share neither key nor namespaces nor ids nor address`, async () => {
     await using host = await makeHost();

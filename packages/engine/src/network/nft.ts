@@ -4,28 +4,28 @@ import { once } from 'node:events';
 import { Batches } from './batches.ts';
 
 export const BATCH_DEADLINE_MS = 20_000;
-/** nft keeps all that was ever typed, and looks through it with every line: after 16,000 commands one takes ten times as long. */
+/** nft keeps its input history and scans it with every line: after 16,000 commands one takes ten times as long. */
 export const MAX_EXCHANGES = 500;
-/** HOME keeps the interactive mode from writing a history; error messages are read, so they are in English. */
+/** HOME prevents the interactive mode from writing a history; LC_ALL makes error messages English, because they are parsed. */
 export const NFT_ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LC_ALL: 'C' };
 
 /**
- * A held `nft`, which takes a fraction of a millisecond per change instead of the time to start a program.
- * Commands must be repeatable, for a child that dies in between is replaced and asked again.
+ * A long-running `nft`, which takes a fraction of a millisecond per change instead of the time to start a program. Commands must be
+ * idempotent, because a child that dies in between is replaced and the command is repeated.
  */
 export class Nft {
   readonly #batches = new Batches((commands) => this.#transact(commands.join('; ')));
   #child: ChildProcessWithoutNullStreams | null = null;
   #lastMark = 0;
-  /** Of the child that is held. */
+  /** The number of exchanges with the current child. */
   #exchanges = 0;
 
-  /** One line of nft syntax; parts joined by `;` take effect together. */
+  /** Runs one line of nft syntax; parts joined by `;` take effect together. */
   run(command: string): Promise<void> {
     return this.#batches.run(command);
   }
 
-  /** Lets the commands given so far finish. */
+  /** Waits until the commands given so far have run. */
   async close(): Promise<void> {
     await this.#batches.settled();
     const child = this.#child;
@@ -39,7 +39,7 @@ export class Nft {
     try {
       return await this.#exchange(line);
     } catch {
-      // The child died or hung. Commands are repeatable, so a fresh one may try once more.
+      // The child died or hung. Commands are idempotent, so a new child retries.
       return this.#exchange(line).catch(
         (error: unknown) => new Error('nft does not answer', { cause: error }),
       );
@@ -47,8 +47,8 @@ export class Nft {
   }
 
   /**
-   * nft says nothing about success. A word it does not know, sent behind the command, makes it complain with that word
-   * quoted; whatever it wrote to stderr before that is about the command.
+   * nft prints nothing on success. An unknown word, sent behind the command, makes it print an error that quotes the word; all output to
+   * stderr before that is about the command.
    */
   async #exchange(line: string): Promise<Error | null> {
     const child = (this.#child ??= this.#start());
@@ -67,7 +67,7 @@ export class Nft {
     }
   }
 
-  /** It has done all that it was asked, and ends by itself. */
+  /** Closes a child that has finished its commands; it ends by itself. */
   #letGo(child: ChildProcessWithoutNullStreams): void {
     this.#child = null;
     child.stdin.end();
@@ -79,7 +79,7 @@ export class Nft {
     const child = spawn('nft', ['-i'], { env: NFT_ENVIRONMENT, stdio: 'pipe', detached: true });
     child.stdin.on('error', () => undefined); // Seen as the child's exit.
     child.on('error', () => undefined);
-    // One that ends while nobody asks it anything would otherwise be asked, and waited for, next.
+    // Drops a child that ends while it is idle; otherwise the next command would be sent to it and wait.
     child.once('exit', () => {
       if (this.#child === child) this.#child = null;
     });
@@ -89,7 +89,7 @@ export class Nft {
   }
 }
 
-/** Loads files of rules, those that arrive together in one transaction: starting the program and reading what is there takes longest. */
+/** Loads files of rules, and batches those that arrive together: most of the time is spent starting the program and reading the existing tables. */
 export class RulesetLoads {
   readonly #batches = new Batches((texts) =>
     loadRuleset(texts.join('\n')).then(
@@ -103,7 +103,7 @@ export class RulesetLoads {
   }
 }
 
-/** Loads a whole file of rules in one transaction. When it fails, also for want of time, nothing is loaded any more. */
+/** Loads a whole file of rules in one transaction. When it fails, also by a timeout, no rule is loaded later. */
 export async function loadRuleset(text: string, deadlineMs = BATCH_DEADLINE_MS): Promise<void> {
   // SAFETY: no shell, a fixed program; the text is built by `ruleset` from checked names and addresses.
   const child = spawn('nft', ['-f', '-'], {
@@ -121,7 +121,7 @@ export async function loadRuleset(text: string, deadlineMs = BATCH_DEADLINE_MS):
   if (code !== 0) throw new Error(sayRefusal(complaint, signal));
 }
 
-/** Before nft changes anything it reads every table of the host, and Debian 12's crashes on some that a newer one wrote. */
+/** The error message. Before a change nft reads every table of the host, and Debian 12's version crashes on some that a newer one wrote. */
 export function sayRefusal(complaint: string, signal: NodeJS.Signals | null): string {
   if (signal === null) return `nft refused the rules: ${complaint.slice(0, 2000)}`;
   return (
@@ -131,8 +131,8 @@ export function sayRefusal(complaint: string, signal: NodeJS.Signals | null): st
 }
 
 /**
- * What nft wrote before it complained of `mark`, which takes three lines: the error, the mark and what points at it. Undefined while they
- * are not all there.
+ * The output of nft before the error about `mark`, which has three lines: the error, the mark and what points at it. Undefined while they
+ * have not all arrived.
  */
 export function textBefore(mark: string, text: string): string | undefined {
   const quoted = text.indexOf(`\n${mark}\n`);

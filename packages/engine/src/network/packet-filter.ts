@@ -28,17 +28,20 @@ interface PacketFilterOptions {
   readonly ipv6Pool: Ipv6Pool | null;
   readonly maxPackets: number;
   readonly maxMib: number | null;
-  /** What this engine opens at most. */
+  /** The upper bound of this engine for all policies. */
   readonly ceiling: Ceiling | null;
   readonly logger: Pick<Logger, 'warn'>;
-  /** This host has become part of other networks, and the filter knows them. */
+  /** Called when the networks of this host have changed and the filter was updated. */
   readonly onNeighbours: () => void;
 }
 
-/** The nftables table of one engine: which links get packets through, who its neighbours are, and where DNS and judged connections go. */
+/**
+ * The nftables table of one engine: the links that may pass packets, the neighbouring networks, and the ports that DNS and proxied
+ * connections are redirected to.
+ */
 export class PacketFilter {
   readonly #options: PacketFilterOptions;
-  /** For commands that change a part of the table. */
+  /** Runs commands that change a part of the table. */
   readonly nft = new Nft();
   #networks: readonly string[] = [];
   #following: Disposable | null = null;
@@ -47,12 +50,12 @@ export class PacketFilter {
     this.#options = options;
   }
 
-  /** The networks that this host is part of. */
+  /** The networks that this host is connected to. */
   get networks(): readonly string[] {
     return this.#networks;
   }
 
-  /** Replaces the whole table at once, and follows the networks of this host from then on. */
+  /** Replaces the whole table in one transaction, and follows the networks of this host from then on. */
   async load(links: readonly SlotLink[], policyLines: string): Promise<void> {
     const { instance, pool, ipv6Pool, maxPackets, maxMib, logger } = this.#options;
     const own = links.map((link) => withinPool(link, ipv6Pool));
@@ -82,12 +85,12 @@ export class PacketFilter {
     await this.nft.run(deleteLink(this.#options.instance, link));
   }
 
-  /** DNS questions go to this port of the resolver. */
+  /** Redirects DNS questions to this port of the resolver. */
   async leadQuestions(port: number): Promise<void> {
     await this.nft.run(setResolverPort(this.#options.instance, this.#gateways, port));
   }
 
-  /** Connections of a scope that are to be judged go to these ports of its proxy; null: they are denied. */
+  /** Redirects the connections of a scope that need a proxy to these ports; null: they are denied. */
   async leadConnections(scope: ScopeKey, ports: Ports | null): Promise<void> {
     const { instance } = this.#options;
     await this.nft.run(
@@ -97,7 +100,7 @@ export class PacketFilter {
     );
   }
 
-  /** No sandbox of the scope is led to a proxy any more. */
+  /** Removes the redirection of a scope. */
   async leadNowhere(scope: ScopeKey): Promise<void> {
     await this.nft.run(removeProxyChain(this.#options.instance, scope));
   }
@@ -112,7 +115,7 @@ export class PacketFilter {
     this.#following = null;
   }
 
-  /** Nothing of the table is left. */
+  /** Removes the table. */
   async remove(): Promise<void> {
     await this.nft.run(deleteTable(this.#options.instance));
   }

@@ -1,5 +1,5 @@
 /**
- * Packets that a sandbox may send in a second, and receive: several times what a busy service needs, for segments that travel together
- * count once, and a fraction of what a host passes on.
+ * The limit of packets per second and direction of a sandbox: several times the need of a busy service, because segments that travel
+ * together count once, and a fraction of what a host can forward.
  */
 export const DEFAULT_MAX_PACKETS = 100_000;

@@ -19,7 +19,7 @@ const POLICIES = 12;
 const ICMP_NAMES: Readonly<Record<string, string>> = { icmp: 'icmpv4', 'ipv6-icmp': 'icmpv6' };
 const PORTS = [22, 80, 443, 8080, 65_535];
 
-/** An echo request to each; nobody answers. The kernel fills in the checksum of IPv6 alone. */
+/** Sends an echo request to each address, without an answer. The kernel fills in the checksum only for IPv6. */
 const ECHO = `
 import socket, sys
 for address in sys.argv[1:]:
@@ -31,7 +31,7 @@ for address in sys.argv[1:]:
     except OSError:
         pass`;
 
-/** Sees, behind our rules and before anybody else's, what they let through, and lets nothing of it go any further. */
+/** Counts the packets that our rules let through, before the rules of other programs, and drops them. */
 async function watchBehind(
   hostInterface: string,
 ): Promise<AsyncDisposable & { seen(): Promise<ReadonlySet<string>> }> {
@@ -78,13 +78,13 @@ test('for random policies and ceilings the packet filter decides as the referenc
   const { ipv6 } = slot.link;
   await using behind = await watchBehind(slot.link.hostInterface);
   const place = placeOf(slot.link.gateway, writtenOut(ipv6.gateway));
-  // Packets to loopback, to nobody, and of TCP to a group of hosts never leave a sandbox.
+  // Packets to loopback, to the unspecified address, and TCP to a multicast group never leave a sandbox.
   const peers = [
     ...PEERS.filter((peer) => !/^(127|0|224)\./.test(peer)),
     ...IPV6_PEERS,
     slot.link.gateway,
     place.gateway6,
-    // Another sandbox's.
+    // An address of another sandbox.
     place.gateway6.replace(/[^:]*$/, 'fffe'),
     ...lastingAddresses().slice(0, 2),
   ];
@@ -120,7 +120,7 @@ test('for random policies and ceilings the packet filter decides as the referenc
   }
 });
 
-/** None, one, or two that both hold. */
+/** No ceiling, one, or two that both apply. */
 const manyCeilings = fc.array(
   fc.subarray([
     'public',
@@ -135,7 +135,7 @@ const manyCeilings = fc.array(
   { maxLength: 2 },
 );
 
-/** What a ceiling says, as a policy of nothing but rules that allow it. */
+/** A ceiling as a policy of rules that allow its entries. */
 function openedBy(words: readonly string[]): NetworkPolicy {
   const rules = words.map((word) => {
     // The reference model compares texts; groups are those of the list above.
@@ -146,7 +146,7 @@ function openedBy(words: readonly string[]): NetworkPolicy {
   return { default_egress: 'deny', rules };
 }
 
-/** Again when this host got or lost an address meanwhile: engines of tests beside this one have theirs, some of them peers here. */
+/** Repeated when this host got or lost an address meanwhile: engines of parallel tests have addresses, and some are peers here. */
 async function whileSettled<P extends Place>(
   place: P,
   look: () => Promise<ReadonlySet<string>>,
@@ -164,7 +164,7 @@ function writtenOut(address: string): string {
   return parsed === null ? address : formatAddress(parsed);
 }
 
-/** Of this host, IPv4. Those of virtual interfaces come and go with the tests beside this one. */
+/** IPv4 addresses of this host, without virtual interfaces, which come and go with parallel tests. */
 function lastingAddresses(): readonly string[] {
   return Object.entries(networkInterfaces())
     .filter(([name]) => existsSync(`/sys/class/net/${name}/device`))
@@ -172,7 +172,7 @@ function lastingAddresses(): readonly string[] {
     .flatMap(({ family, address }) => (family === 'IPv4' ? [address] : []));
 }
 
-/** Those of `lo` too: gateways of engines are there. */
+/** Includes those of `lo`: gateways of engines are there. */
 function ownAddresses(): readonly string[] {
   return Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
@@ -181,7 +181,7 @@ function ownAddresses(): readonly string[] {
 }
 
 function placeOf(gateway: string, gateway6: string): Place & { readonly gateway6: string } {
-  // None of the peers is in a network of this host but by its range.
+  // The peers are in a network of this host only by its range.
   const sandboxes6 = gateway6.split(':').slice(0, 6).join(':');
   return {
     gateway,

@@ -9,25 +9,25 @@ import type { ScopeKey } from '../egress/proxies.ts';
 import { denyBecause } from './denial-marks.ts';
 import { proxyChain, tableName } from './ruleset.ts';
 
-/** What a slot is held to. */
+/** The network rules of a slot. */
 export interface SlotRules {
   readonly policy: ResolvedPolicy;
   readonly interception: Interception | null;
-  /** Whose proxy judges what only a name can decide. */
+  /** The scope whose proxy judges connections by name. */
   readonly scope: ScopeKey;
 }
 
-/** A slot whose sandbox has a policy of its own; the key names the chain and the sets. */
+/** A slot with a policy of its own; the key names the chain and the sets. */
 export interface PolicySlot {
   readonly key: string;
   readonly hostInterface: string;
-  /** Whether what is said of IPv6 matters. */
+  /** Whether the sandbox has IPv6, so that rules about it are needed. */
   readonly hasIpv6: boolean;
 }
 
 /**
- * The commands that make a policy hold for a slot, in place of `old` if it had one: to be loaded in one transaction, so that no packet
- * is judged by half of it. `pins` are what its rules about names know from the start.
+ * The commands that set the policy of a slot, replacing `old` if it had one. Load them in one transaction, so that no packet is judged by
+ * half of a policy. `pins` are the initial elements of its rules about names.
  */
 export function policyCommands(
   instance: string,
@@ -91,7 +91,7 @@ export function removePolicyCommands(instance: string, slot: PolicySlot, old: Re
   ].join('\n');
 }
 
-/** A chain for each ceiling, which denies what is beyond it and goes back with the rest. */
+/** A chain for each ceiling, which denies packets beyond it and returns for all others. */
 function ceilingCommands(
   instance: string,
   slot: PolicySlot,
@@ -109,7 +109,7 @@ function ceilingCommands(
   ];
 }
 
-/** What a packet looks like that lies below it. */
+/** The matches for packets below a ceiling. */
 export function ceilingLines(
   { groups, ranges }: Ceiling,
   slot: Pick<PolicySlot, 'hasIpv6'>,
@@ -118,7 +118,7 @@ export function ceilingLines(
     ...groups.map((group) => ({ kind: 'group', group }) as const),
     ...ranges.map((range) => ({ kind: 'cidr', range }) as const),
   ];
-  // No name is among them, so no set of the slot is.
+  // Ceilings contain no names, so no set of the slot is used.
   return destinations.flatMap((destination) => destinationsOf(destination, 0, { key: '', ...slot }));
 }
 
@@ -130,7 +130,7 @@ function ceilingName(key: string, index: number): string {
   return `c${index}_${key}`;
 }
 
-/** Lets the rules about a name know an address that it leads to. A pin that is there already lives on until the new time. */
+/** Adds addresses that a name resolved to, to the sets of the rules about that name. An existing pin gets the new expiry. */
 export function pinCommands(
   instance: string,
   { key, hasIpv6 }: Omit<PolicySlot, 'hostInterface'>,
@@ -151,7 +151,7 @@ export function pinCommands(
   });
 }
 
-/** More addresses than any name of a policy leads to at one time; whoever floods it loses only its own pins. */
+/** More addresses than the names of a policy resolve to at one time; a sandbox that floods the set loses only its own pins. */
 const MAX_PINS = 4096;
 
 function chainName(key: string): string {
@@ -177,9 +177,9 @@ function pinSets({ key, hasIpv6 }: PolicySlot, policy: ResolvedPolicy) {
   ]);
 }
 
-/** What a packet looks like that an egress rule is about; several lines when one cannot say it. */
+/** The matches for an egress rule; several lines when one cannot express it. */
 function ruleLines(rule: Rule, index: number, slot: PolicySlot, isStrict: boolean): readonly string[] {
-  // A packet says no name, and that is what strict rules want.
+  // A packet contains no name, which strict rules require.
   if (isStrict && rule.action === 'allow' && isByName(rule.destination)) return [];
   const verdict = rule.action === 'allow' ? 'accept' : denyBecause('rule', index);
   return matchesOf(rule, index, slot).map((match) => line(match, verdict));
@@ -196,8 +196,8 @@ function line(...parts: readonly string[]): string {
 }
 
 /**
- * Which connections over TCP the proxy takes: those that a rule about a name could decide by what they say, and those to ports that
- * are read. What it does not take the policy's own chain decides, by the rule that made it stop here.
+ * The matches for TCP connections that go to the proxy: those that a rule about a name could decide by content, and those to intercepted
+ * ports. All others are decided by the policy's own chain, by the rule that ended the match here.
  */
 function proxiedLines(
   policy: ResolvedPolicy,
@@ -206,14 +206,14 @@ function proxiedLines(
   toProxy: string,
 ): readonly string[] {
   if (!isProxied(policy, interception)) return [];
-  // Only TCP comes here. nft takes no second protocol beside those of a rule.
+  // Only TCP packets get here. nft allows no second protocol match beside that of a rule.
   const readPorts = interception?.readsPlainHttp === true ? [''] : portsOf('th', interception);
   const read = readPorts.map((ports) => line(ports, toProxy));
   return [
     ...policy.rules.flatMap((rule, index) => {
       if (rule.protocols.length > 0 && !rule.protocols.includes('tcp')) return [];
       if (isByName(rule.destination)) {
-        // What a connection says can be denied wherever it goes.
+        // A name can be denied at any destination.
         const told = rule.action === 'deny' ? { ...rule, destination: { kind: 'any' as const } } : rule;
         return matchesOf(told, index, slot).map((match) => line(match, toProxy));
       }
@@ -226,7 +226,7 @@ function proxiedLines(
   ];
 }
 
-/** Packets of conversations that are counted already do not come here. */
+/** Packets of flows that are counted already do not get here. */
 function udpLimitLines({ maxUdpConnections }: ResolvedPolicy): readonly string[] {
   if (maxUdpConnections === null) return [];
   return [`meta l4proto udp ct count over ${maxUdpConnections} ${denyBecause('too_many_connections')}`];
@@ -243,14 +243,14 @@ function portsOf(protocol: 'th' | 'udp', interception: Interception | null): rea
   return ports.length === 0 ? [] : [`${protocol} dport { ${ports.join(', ')} }`];
 }
 
-/** Whether anything of a sandbox goes through the proxy. */
+/** Whether any connection of a sandbox can go through the proxy. */
 export function isProxied(policy: ResolvedPolicy, interception: Interception | null): boolean {
   return interception !== null || namedRules(policy).length > 0;
 }
 
 const PROTOCOL_NAMES = { tcp: 'tcp', udp: 'udp', icmpv4: 'icmp', icmpv6: 'icmpv6' } as const;
 
-/** null: no packet fits. */
+/** Null when no packet can match. */
 function transportOf({ protocols, ports }: Rule, { hasIpv6 }: PolicySlot): string | null {
   const named = protocols.filter((protocol) => hasIpv6 || protocol !== 'icmpv6');
   if (protocols.length > 0 && named.length === 0) return null;
@@ -265,7 +265,7 @@ function transportOf({ protocols, ports }: Rule, { hasIpv6 }: PolicySlot): strin
   return `meta l4proto { ${withPorts.join(', ')} } th dport { ${mergedRanges(ports).join(', ')} }`;
 }
 
-/** nft refuses a set whose ranges touch. */
+/** Merges adjacent ranges, which nft refuses in a set. */
 function mergedRanges(ports: Rule['ports']): readonly string[] {
   const merged: { start: number; end: number }[] = [];
   for (const { start, end } of ports.toSorted((one, other) => one.start - other.start)) {
@@ -302,7 +302,7 @@ const ranges = (group: keyof typeof GROUP_RANGES, wanted: 4 | 6 = 4): string =>
     .join(', ')} }`;
 const NOT_OURS = 'fib daddr type != local';
 
-/** In the order of `classify`: each match leaves out what comes before it there. Packets to 127.0.0.0/8 never leave a sandbox. */
+/** In the order of `classify`: each match excludes those before it. Packets to 127.0.0.0/8 never leave a sandbox. */
 const GROUP_MATCHES: Readonly<Record<Group, readonly string[]>> = {
   loopback: [`ip daddr ${ranges('loopback')}`],
   host: ['fib daddr type local'],
@@ -316,7 +316,7 @@ const GROUP_MATCHES: Readonly<Record<Group, readonly string[]>> = {
   public: [`${NOT_OURS} ip daddr != @refused ip daddr != @neighbours`],
 };
 
-/** The same of IPv6, but for what is closed to everybody, and `host`, which is said of both at once. */
+/** The same for IPv6, except ranges that are closed to all sandboxes, and `host`, whose match covers both families. */
 const IPV6_GROUP_MATCHES: Readonly<Record<Group, readonly string[]>> = {
   loopback: [],
   host: [],

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Slot } from './network.ts';
 
 export interface PreparedSlotsOptions {
-  /** How many are kept ready. */
+  /** The number of slots to keep ready. */
   readonly target: number;
   readonly make: () => Promise<Slot>;
   readonly remove: (slot: Slot) => Promise<void>;
@@ -15,11 +15,11 @@ interface Waiter {
   readonly fail: (error: unknown) => void;
 }
 
-/** Making a slot is mostly kernel time under one lock; more at once only takes turns. */
+/** Making a slot is mostly kernel time under one lock; more in parallel would only wait for it. */
 const MAX_MAKING = 4;
 const RETRY_DELAY_MS = 1000;
 
-/** Keeps slots of one kind ready. Taking one gives it at once, or else the next that is made. */
+/** Keeps slots of one kind ready. A caller gets one at once, or else the next that is made. */
 export class PreparedSlots {
   readonly #options: PreparedSlotsOptions;
   readonly #ready: Slot[] = [];
@@ -37,7 +37,7 @@ export class PreparedSlots {
     signal.throwIfAborted();
     const ready = this.#ready.shift();
     if (ready !== undefined) {
-      // In the next turn of the event loop: whoever got the slot goes first.
+      // In the next turn of the event loop, so that the caller continues first.
       setImmediate(() => this.#refill());
       return ready;
     }
@@ -57,14 +57,14 @@ export class PreparedSlots {
     });
   }
 
-  /** A slot that nobody took yet, to be removed by the caller; null when none fits. Those that are being made are waited for. */
+  /** Takes out an unused slot that matches, for the caller to remove; null when none does. Waits for slots that are being made. */
   async withdraw(fits: (slot: Slot) => boolean): Promise<Slot | null> {
     if (!this.#ready.some(fits)) await Promise.all(this.#making);
     const at = this.#ready.findIndex(fits);
     return at < 0 ? null : (this.#ready.splice(at, 1)[0] ?? null);
   }
 
-  /** Stops making slots and removes those that nobody took. Never rejects. */
+  /** Stops making slots and removes the unused ones. Never rejects. */
   async close(reason: Error): Promise<void> {
     this.#isOpen = false;
     if (this.#retry !== null) clearTimeout(this.#retry);
@@ -74,7 +74,7 @@ export class PreparedSlots {
   }
 
   #refill(): void {
-    // While nobody waits for a slot, a failure is followed by a pause.
+    // Without waiters a failure is followed by a pause.
     if (!this.#isOpen || (this.#retry !== null && this.#waiters.size === 0)) return;
     const wanted = this.#waiters.size + Math.max(0, this.#options.target - this.#ready.length);
     while (this.#making.size < Math.min(wanted, MAX_MAKING)) {
@@ -107,7 +107,7 @@ export class PreparedSlots {
     try {
       await this.#options.remove(slot);
     } catch (error) {
-      // Found and removed by the next `recover`.
+      // The next `recover` finds and removes it.
       this.#options.logger.warn({ error, slot: slot.key }, 'A prepared network slot could not be removed');
     }
   }

@@ -3,26 +3,26 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const COMMAND_TIMEOUT_MS = 10_000;
-/** Looked at before the rules of VPNs and the like, which take what they find. */
+/** Before the rules of VPNs and the like, which match all packets. */
 const PREFERENCE = '180';
-/** Tells our marks and tables from those of others; what follows is the engine's own. */
+/** Distinguishes our marks and tables from those of other programs; the lower bits identify the engine. */
 const OURS = 0x5c000000;
 const OWN_BITS = 0xffffff;
 const FIRST_GROUP = 0xfe000000;
 
-/** What packets that go to the proxy of an engine are marked with, and the table that their way is looked up in. */
+/** The mark of packets to the proxy of an engine, and the routing table for them. */
 export function proxyMark(instance: string): number {
   return OURS + (Number.parseInt(instance, 16) & OWN_BITS);
 }
 
-/** The group of the proxies of an engine: above all that engines give to sandboxes. */
+/** The group id of the proxies of an engine: above all ids that engines give to sandboxes. */
 export function proxyGroup(instance: string): number {
   return FIRST_GROUP + (Number.parseInt(instance, 16) & OWN_BITS);
 }
 
 /**
- * Makes this host take what is marked for itself, whatever its address: one rule, and one route in a table of its own. Succeeds when
- * an earlier engine has left them.
+ * Delivers marked packets to this host for any destination address: one rule, and one route in a table of its own. Succeeds when an earlier
+ * engine has left them.
  */
 export async function addProxyRouting(instance: string, family: Family = '-4'): Promise<void> {
   const mark = String(proxyMark(instance));
@@ -34,7 +34,7 @@ export async function removeProxyRouting(instance: string, family: Family = '-4'
   const mark = String(proxyMark(instance));
   if (await hasRule(family, mark)) await ip(family, 'rule', 'delete', ...ruleOf(mark));
   await ip(family, 'route', 'flush', 'table', mark).catch((error: unknown) => {
-    // 2: there is no such table any more.
+    // Exit code 2: the table does not exist any more.
     if (!(error instanceof Error && 'code' in error && error.code === 2)) throw error;
   });
 }
@@ -50,6 +50,6 @@ async function hasRule(family: Family, mark: string): Promise<boolean> {
 type Family = '-4' | '-6';
 
 async function ip(...words: readonly string[]): Promise<string> {
-  // SAFETY: no shell, a fixed program; the words are ours and numbers.
+  // SAFETY: no shell, a fixed program; the arguments are constants and numbers.
   return (await run('ip', words, { timeout: COMMAND_TIMEOUT_MS })).stdout;
 }

@@ -19,8 +19,8 @@ interface Connection {
 }
 
 /**
- * The packet filter judges the first packet of a connection. After a policy has changed, this makes the kernel forget those
- * connections of a sandbox that the new one does not allow, so that their next packet is a first one.
+ * The packet filter judges the first packet of a connection. After a policy change this removes connections of a sandbox that the new
+ * policy does not allow from the kernel's table, so that their next packet is judged like a first one.
  */
 export async function rejudgeConnections(
   {
@@ -28,10 +28,10 @@ export async function rejudgeConnections(
     policy,
     ports,
   }: {
-    /** Of the sandbox, of each family. */
+    /** The addresses of the sandbox in each family. */
     readonly addresses: readonly string[];
     readonly policy: ResolvedPolicy;
-    /** Connections to these are read from their first byte on; those that the proxy has already it keeps. */
+    /** Connections to these ports must be intercepted from their first byte; connections already in the proxy stay there. */
     readonly ports: ReadonlySet<number> | 'all';
   },
   pins: readonly Pin[],
@@ -70,7 +70,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
-/** Questions to the resolver are left out: each of them is judged by its name. */
+/** Leaves out questions to the resolver, which judges each of them by its name. */
 async function listConnections(address: string): Promise<readonly Connection[]> {
   const text = await conntrack('-L', '-f', familyOf(address), '-s', address);
   return text.split('\n').flatMap((line): readonly Connection[] => {
@@ -92,7 +92,7 @@ async function conntrack(...parameters: readonly string[]): Promise<string> {
     });
     return stdout;
   } catch (error) {
-    // 1: nothing fitted, because the connection has ended meanwhile.
+    // Exit code 1: no match, because the connection has ended.
     if (error instanceof Error && 'code' in error && error.code === 1) return '';
     throw error;
   }

@@ -1,14 +1,14 @@
 import { randomInt } from 'node:crypto';
 
-/** Both ends included. */
+/** Inclusive at both ends. */
 export interface IndexRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * Hands out numbers below `size`, each to one owner at a time. Goes round from a random start, so that a number (and with
- * it an address and a range of ids) comes back as late as possible: connections of its last owner are forgotten by then.
+ * Allocates numbers below `size`, each to one owner at a time. It cycles from a random start, so that a number (and its address and id
+ * range) is reused as late as possible: connections of its last owner are forgotten by then.
  */
 export class SlotIndexes {
   readonly #size: number;
@@ -20,7 +20,7 @@ export class SlotIndexes {
     this.#next = randomInt(size);
   }
 
-  /** null when all are taken. */
+  /** Null when all are taken. */
   take(): number | null {
     if (this.#taken.size >= this.#size) return null;
     while (this.#taken.has(this.#next)) this.#next = (this.#next + 1) % this.#size;
@@ -30,7 +30,7 @@ export class SlotIndexes {
     return index;
   }
 
-  /** One of those from `first` to `last`; null when all of them are taken. */
+  /** A number from `first` to `last`; null when all of them are taken. */
   takeWithin(range: IndexRange): number | null {
     const index = this.#freeWithin(range);
     if (index !== null) this.#taken.add(index);

@@ -12,7 +12,7 @@ export interface SlotRecord {
 const SLOT_KEY = /^[a-z0-9]{12}$/;
 const NSFS_MAGIC = 0x6e736673;
 
-/** The slots of an engine as files: a folder per slot with the two pins and a record that outlives the engine. */
+/** The slots of an engine as files: a folder per slot with two namespace pins and a record that survives the engine. */
 export class SlotRecords {
   readonly #folder: string;
 
@@ -28,7 +28,7 @@ export class SlotRecords {
     return join(this.#path(key), 'net');
   }
 
-  /** Written before anything of the slot exists, so that whatever a crash leaves can be found. */
+  /** Call it before the slot is made, so that leftovers of a crash can be found. */
   write(record: SlotRecord): void {
     const path = this.#path(record.slot.key);
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -44,10 +44,10 @@ export class SlotRecords {
     return (await readdir(this.#folder)).filter((name) => SLOT_KEY.test(name));
   }
 
-  /** null when there is none, or it was cut short: then the slot was never handed out. */
+  /** Null when there is none, or it is truncated: then the slot was never handed out. */
   async read(key: string): Promise<SlotRecord | null> {
     try {
-      // Only `write` above makes this file, in a folder that only root can enter.
+      // Only `write` above creates this file, in a folder that only root can enter.
       return JSON.parse(await readFile(join(this.#path(key), 'slot.json'), 'utf8')) as SlotRecord;
     } catch {
       return null;

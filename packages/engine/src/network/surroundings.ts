@@ -4,7 +4,7 @@ import type { Surroundings } from '../policy/groups.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
 
-/** What addresses are to a sandbox of this host, which is part of `networks`. */
+/** The classification of addresses for a sandbox of this host, which is connected to `networks`. */
 export function surroundingsOf(
   pool: AddressPool,
   ipv6Pool: Ipv6Pool | null,

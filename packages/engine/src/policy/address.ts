@@ -1,4 +1,4 @@
-/** An address as a number, with the family that says how many bits it has. IPv4 written as IPv6 (::ffff:a.b.c.d) is IPv4. */
+/** An address as a number, with its family, which gives the number of bits. IPv4-mapped IPv6 (::ffff:a.b.c.d) is IPv4. */
 export interface Address {
   readonly family: 4 | 6;
   readonly value: bigint;
@@ -12,14 +12,14 @@ const BITS = { 4: 32, 6: 128 } as const;
 const MAPPED_PREFIX = 0xffffn;
 const MAPPED_BITS = 96;
 
-/** null when the text is no address in one of the two standard notations; decimal, octal and short forms are none. */
+/** Null unless the text is an address in one of the two standard notations; decimal, octal and short forms are refused. */
 export function parseAddress(text: string): Address | null {
   if (text.includes(':')) return parseIpv6(text);
   const value = parseIpv4(text);
   return value === null ? null : { family: 4, value };
 }
 
-/** An address, or one with the length of a prefix. Bits behind the prefix must be 0, or somebody meant something else. */
+/** Parses an address or a range. Bits behind the prefix must be 0; otherwise the range is ambiguous. */
 export function parseCidr(text: string): Cidr | null {
   const [base = '', prefix, ...more] = text.split('/');
   const raw = base.includes(':') ? parseRawIpv6(base) : parseIpv4(base);
@@ -34,7 +34,7 @@ export function parseCidr(text: string): Cidr | null {
   return { family: bits === BITS[6] ? 6 : 4, value: raw, prefixLength };
 }
 
-/** For ranges that stand in the program. */
+/** Parses a range that is a constant of the program. */
 export function cidr(text: string): Cidr {
   const parsed = parseCidr(text);
   if (parsed === null) throw new Error(`${text} is no range of addresses`);
@@ -57,7 +57,7 @@ export function formatCidr(range: Cidr): string {
   return `${formatAddress(range)}/${range.prefixLength}`;
 }
 
-/** The 4 or 16 bytes of an address as they stand in a packet; null for any other number of bytes. */
+/** Reads the 4 or 16 bytes of an address in network order; null for any other length. */
 export function addressFromBytes(bytes: Uint8Array): Address | null {
   if (bytes.length !== 4 && bytes.length !== 16) return null;
   const value = bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
@@ -75,7 +75,7 @@ function normalized(value: bigint): Address {
 
 function parseIpv4(text: string): bigint | null {
   const parts = text.split('.');
-  // A leading 0 means octal to some programs and nothing to others.
+  // Some programs read a leading 0 as octal.
   if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255))
     return null;
   return parts.reduce((sum, part) => (sum << 8n) | BigInt(part), 0n);
@@ -93,7 +93,7 @@ function parseRawIpv6(text: string): bigint | null {
   return groups.reduce((sum, group) => (sum << 16n) | group, 0n);
 }
 
-/** The groups between colons; the last may be an IPv4 address, which stands for two. */
+/** Parses the groups between colons; the last may be an IPv4 address, which counts as two. */
 function parseGroups(text: string, mayEndInIpv4: boolean): readonly bigint[] | null {
   if (text === '') return [];
   const parts = text.split(':');

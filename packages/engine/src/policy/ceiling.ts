@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { contains, formatCidr, parseCidr, type Address, type Cidr } from './address.ts';
 import { classify, GROUP_RANGES, RESERVED_RANGES, type Group, type Surroundings } from './groups.ts';
 
-/** What an operator lets sandboxes reach at most, even where a policy allows more. */
+/** An operator's upper bound for network policies. */
 export interface Ceiling {
   readonly groups: readonly Group[];
   readonly ranges: readonly Cidr[];
@@ -13,8 +13,8 @@ const NONE = 'none';
 const GROUPS = ['public', 'private', 'host', 'metadata', 'link_local'] as const satisfies readonly Group[];
 
 /**
- * The words of an option: groups and ranges of addresses with commas between them, beside public addresses; `none` leaves those out,
- * `all` is everything. Returns the whole list, without `none`. @throws PlatformError `invalid_request`
+ * Parses the option: groups and ranges of addresses, separated by commas, in addition to public addresses; `none` excludes those, `all` is
+ * everything. Returns the whole list, without `none`. @throws PlatformError `invalid_request`
  */
 export function readCeiling(text: string): readonly string[] {
   const words = text.split(',').map((word) => word.trim());
@@ -23,12 +23,12 @@ export function readCeiling(text: string): readonly string[] {
   return [...new Set([...(words.includes(NONE) ? [] : ['public']), ...named])];
 }
 
-/** As `readCeiling` takes it. */
+/** Formats a ceiling for `readCeiling`. */
 export function writeCeiling(words: readonly string[]): string {
   return words.includes(ALL) || words.includes('public') ? words.join(',') : [NONE, ...words].join(',');
 }
 
-/** Null: everything. */
+/** Null for no bound. */
 export function parseCeiling(words: readonly string[]): Ceiling | null {
   if (words.includes(ALL)) return null;
   const groups = GROUPS.filter((group) => words.includes(group));
@@ -36,13 +36,13 @@ export function parseCeiling(words: readonly string[]): Ceiling | null {
   return { groups, ranges };
 }
 
-/** Of words from a record or a request; none: everything. */
+/** The ceilings of a record or a request; empty for no bound. */
 export function ceilingsOf(words: readonly string[] | null | undefined): readonly Ceiling[] {
   const ceiling = words === null || words === undefined ? null : parseCeiling(words);
   return ceiling === null ? [] : [ceiling];
 }
 
-/** The other way round. */
+/** The inverse of `parseCeiling`. */
 export function wordsOf({ groups, ranges }: Ceiling): readonly string[] {
   return [...groups, ...ranges.map(formatCidr)];
 }
@@ -53,7 +53,7 @@ export function isWithin({ groups, ranges }: Ceiling, address: Address, surround
   return group !== null && groups.includes(group);
 }
 
-/** Whether all of a range lies below the ceiling, on any host. */
+/** Whether the ceiling allows a whole range, on any host. */
 export function coversRange({ groups, ranges }: Ceiling, asked: Cidr): boolean {
   if (ranges.some((range) => isPartOf(asked, range))) return true;
   const met = SPECIAL_RANGES.filter(({ range }) => isPartOf(asked, range) || isPartOf(range, asked));
@@ -62,7 +62,7 @@ export function coversRange({ groups, ranges }: Ceiling, asked: Cidr): boolean {
   return needed.every((group) => group !== null && groups.includes(group));
 }
 
-/** Ranges that are not public, with their group; null: of no group. */
+/** Ranges that are not public, with their group; null for ranges without one. */
 const SPECIAL_RANGES: readonly { readonly group: Group | null; readonly range: Cidr }[] = [
   ...(['metadata', 'loopback', 'private', 'link_local', 'multicast'] as const).flatMap((group) =>
     GROUP_RANGES[group].map((range) => ({ group, range })),

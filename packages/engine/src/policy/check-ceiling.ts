@@ -6,8 +6,8 @@ import { isAboutResolver } from './nameservers.ts';
 import { resolvePolicy, type Destination } from './resolve-policy.ts';
 
 /**
- * Refuses a policy that allows what the operator lets no sandbox reach. The default policy is not asked for, and held to the ceiling
- * like any other. @throws PlatformError `network_ceiling_exceeded` that names the rule
+ * Refuses a policy that allows destinations beyond the operator's ceiling. The default policy is not checked, because the caller did not
+ * choose it; the ceiling limits it like any other. @throws PlatformError `network_ceiling_exceeded` that names the rule
  */
 export function checkCeiling(network: Network | undefined, ceilings: readonly Ceiling[]): void {
   if ((network?.policy ?? null) === null || ceilings.length === 0) return;
@@ -25,7 +25,7 @@ export function checkCeiling(network: Network | undefined, ceilings: readonly Ce
   }
 }
 
-/** Names may be allowed: what they lead to is held to the ceiling. */
+/** Rules about names are accepted: the ceiling limits the addresses that they resolve to. */
 function covers(ceiling: Ceiling, destination: Destination): boolean {
   if (destination.kind === 'any') return false;
   if (destination.kind === 'group') return ceiling.groups.includes(destination.group);

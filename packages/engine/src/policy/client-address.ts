@@ -3,8 +3,8 @@ import { formatAddress, parseAddress } from './address.ts';
 const IPV4_BITS = 0xffffffffn;
 
 /**
- * What sandboxes are told apart by, whichever family they speak: their IPv4 address, with which their IPv6 address ends. The packet
- * filter vouches for both.
+ * The identity of a sandbox by its address: its IPv4 address, with which its IPv6 address ends. The packet filter guarantees that both are
+ * genuine.
  */
 export function clientOf(text: string): string {
   const address = parseAddress(text);

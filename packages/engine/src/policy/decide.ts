@@ -4,25 +4,25 @@ import { classify, isClosedIpv6, isReachable, type Surroundings } from './groups
 import { hasSuffix, normalizeName } from './names.ts';
 import type { Action, Destination, Direction, Protocol, ResolvedPolicy, Rule } from './resolve-policy.ts';
 
-/** A connection, or what comes close to one. */
+/** A connection, or a packet of a protocol without connections. */
 export interface Flow {
   readonly direction: Direction;
-  /** Who is reached, or for ingress who reaches in. */
+  /** The destination, or for ingress the peer. */
   readonly address: Address;
-  /** Of the service: the peer's for egress, the sandbox's for ingress. Of no meaning to ICMP. */
+  /** The port of the service: the peer's for egress, the sandbox's for ingress. Ignored for ICMP. */
   readonly port: number;
   readonly protocol: Protocol;
   /** Names that this sandbox resolved to the address and that have not expired. */
   readonly names: readonly string[];
-  /** The name that the connection itself says it means (SNI, Host); absent when it says none, or nobody has looked yet. */
+  /** The name in the connection (SNI, Host); absent when it has none, or was not read yet. */
   readonly sni?: string;
 }
 
 export interface Decision {
   readonly action: Action;
-  /** Index of the rule that decided; null when it was the default, or the address is out of reach for everybody. */
+  /** Index of the rule that decided; null for the default, and for addresses that no rule can open. */
   readonly rule: number | null;
-  /** A rule about a name was met on the way, so a look at what the connection says (`sni`) may decide otherwise. */
+  /** A rule about a name was skipped, so the name in the connection (`sni`) may change the decision. */
   readonly needsName: boolean;
 }
 
@@ -36,7 +36,7 @@ export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroun
   for (const [index, rule] of policy.rules.entries()) {
     if (!isAbout(rule, flow.direction) || !fitsTransport(rule, flow)) continue;
     if (isByName(rule.destination)) {
-      // ingress has no names.
+      // Rules about names do not apply to ingress.
       if (!isEgress) continue;
       needsName ||= couldNameDecide(rule, flow);
       if (matchesName(policy, rule, flow)) return { action: rule.action, rule: index, needsName };
@@ -55,8 +55,8 @@ export function isBeyondCeiling(
 }
 
 /**
- * Whether a name may be asked for over `protocol`. Rules about names match whatever their protocols and ports; `any` and `host`
- * match the question as what it is, a packet to port 53 of the host; rules about addresses never match.
+ * Whether a sandbox may resolve a name over `protocol`. Rules about names match with any protocols and ports; `any` and `host` match the
+ * question as a packet to port 53 of the host; rules about addresses never match.
  */
 export function decideName(
   policy: ResolvedPolicy,
@@ -78,9 +78,8 @@ export function decideName(
 }
 
 /**
- * Whether an answer may lead to `address`. With protection against rebinding only public addresses may be answered, and those that
- * a rule about addresses alone (a range or group, no ports) allows: whoever wrote that rule meant them. Defaults, `any` and rules
- * with ports do not count.
+ * Whether an answer may contain `address`. With rebinding protection only public addresses are allowed, and those that a rule about
+ * addresses alone (a range or group, no ports) allows, because its author meant them. Defaults, `any` and rules with ports do not count.
  */
 export function mayAnswer(policy: ResolvedPolicy, address: Address, surroundings: Surroundings): boolean {
   if (!policy.dns.rebindProtection || classify(address, surroundings) === 'public') return true;
@@ -94,14 +93,14 @@ export function mayAnswer(policy: ResolvedPolicy, address: Address, surroundings
   return rule?.action === 'allow';
 }
 
-/** Indexes of the rules that names decide. Who reaches in has none. */
+/** Indexes of the rules about names. Ingress rules have no names. */
 export function namedRules(policy: ResolvedPolicy): readonly number[] {
   return policy.rules.flatMap((rule, index) =>
     isByName(rule.destination) && isAbout(rule, 'egress') ? [index] : [],
   );
 }
 
-/** Those of `namedRules` that `name` fits: for them an answer to it is to be remembered. */
+/** The rules of `namedRules` that match `name`: answers to it are kept for them. */
 export function rulesFor(policy: ResolvedPolicy, name: string): readonly number[] {
   const asked = normalizeName(name);
   return namedRules(policy).filter((index) => {
@@ -113,8 +112,8 @@ export function rulesFor(policy: ResolvedPolicy, name: string): readonly number[
 const DNS_PORT = 53;
 
 /**
- * Ways to resolve names past the resolver, closed to everybody: DNS over TLS and QUIC; NetBIOS, mDNS and LLMNR. The packet filter has
- * the same list.
+ * Ports of name services that bypass the resolver, closed to all sandboxes: DNS over TLS and QUIC; NetBIOS, mDNS and LLMNR. The packet
+ * filter has the same list.
  */
 export const CLOSED_PORTS = { tcp: [853], udp: [137, 138, 853, 5353, 5355] } as const;
 
@@ -158,8 +157,8 @@ function matchesAddress(
 }
 
 /**
- * A connection that says a name is taken by its word when that name is denied; when it is allowed, the sandbox must also have been
- * led to this address by it. One that says none is judged by the names it was led here by.
+ * A name in the connection is enough to deny it; to allow it, the sandbox must also have resolved that name to this address. A connection
+ * without a name is judged by the names that the sandbox resolved to the address.
  */
 function matchesName(policy: ResolvedPolicy, rule: Rule, { names, sni }: Flow): boolean {
   const { destination, action } = rule;

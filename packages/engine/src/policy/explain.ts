@@ -16,17 +16,17 @@ import {
 } from './resolve-policy.ts';
 import { ruleAt, sentence, type DecidingRule } from './sentence.ts';
 
-/** What somebody would like to know: may the sandbox open this connection, or with `ingress`, may somebody open it to the sandbox? */
+/** A question to `explain`: may the sandbox open this connection, or with `ingress`, may a peer open it to the sandbox? */
 export interface Question {
   readonly direction?: Direction;
-  /** A name or an address; for ingress the address of who comes. */
+  /** A name or an address; for ingress the peer's address. */
   readonly host: string;
-  /** Of no meaning to ICMP. For ingress the one inside. */
+  /** Ignored for ICMP. For ingress the port inside. */
   readonly port: number;
   readonly protocol: Protocol;
 }
 
-/** What a sandbox has resolved. */
+/** A name that a sandbox has resolved, with its address. */
 export interface KnownName {
   readonly name: string;
   readonly address: Address;
@@ -44,13 +44,13 @@ export interface Explanation {
   readonly action: Action;
   readonly decidedBy: DecidedBy;
   readonly rule: DecidingRule | null;
-  /** The rule is about a name. */
+  /** True for a rule about a name. */
   readonly isByName: boolean;
-  /** A sentence. */
+  /** A sentence for the user. */
   readonly reason: string;
-  /** Where the name leads, as far as this sandbox has resolved it; or the one address that was asked about. */
+  /** The addresses of the name that this sandbox has resolved; or the one address of the question. */
   readonly addresses: readonly ConsideredAddress[];
-  /** Nothing is known of where the name leads, so it was decided as for any public address. */
+  /** The name was not resolved, so it was decided as for any public address. */
   readonly isAssumed: boolean;
 }
 
@@ -59,8 +59,8 @@ const DNS_PORT = 53;
 type Verdict = Pick<ConsideredAddress, 'action' | 'decidedBy' | 'rule'>;
 
 /**
- * Which rule decides about a connection, and why, by the same model as the packet filter. A name that leads to several addresses is
- * allowed when each of them is. @throws PlatformError `invalid_request` naming the field
+ * Tells which rule decides about a connection, and why, with the packet filter's model. A name with several addresses is allowed when each
+ * of them is. @throws PlatformError `invalid_request` naming the field
  */
 export function explain(
   network: Network | undefined,
@@ -99,7 +99,7 @@ export function explain(
   };
 }
 
-/** Who comes is an address: nobody has asked for a name to come here. */
+/** A peer is known by its address only, so rules about names do not apply. */
 function explainIngress(
   network: Network | undefined,
   policy: ResolvedPolicy,
@@ -132,7 +132,10 @@ function explainIngress(
   };
 }
 
-/** Who comes to a published port comes to this host: to it the gateway and the addresses of sandboxes are nothing special. */
+/**
+ * The surroundings for peers of published ports, who connect to this host: for them the gateway and the addresses of sandboxes have no
+ * special meaning.
+ */
 export function seenFromPorts({
   hostAddresses,
   neighbours,
@@ -158,13 +161,13 @@ const NOT_RESOLVED =
   '; the sandbox has not resolved the name, so this holds for any public address that it leads to';
 
 interface Places {
-  /** Null when it is an address. */
+  /** Null for an address. */
   readonly name: string | null;
   readonly addresses: readonly Address[];
   readonly isAssumed: boolean;
 }
 
-/** The addresses that a host means to this sandbox. */
+/** The addresses of a host as this sandbox resolves it. */
 function placesOf(
   { host, port, protocol }: Question,
   known: readonly KnownName[],
@@ -186,7 +189,7 @@ const SOME_PUBLIC_RANGES = ['9.9.9.9/32', '23.1.2.3/32', '52.1.2.3/32', '93.1.2.
   cidr,
 );
 
-/** One that no range of the policy is about, but those that are about everything. */
+/** A public address that only rules for all addresses match. */
 function somePublicAddress({ rules }: ResolvedPolicy): Address {
   const isMeant = (address: Address) =>
     rules.some(
@@ -199,7 +202,7 @@ function somePublicAddress({ rules }: ResolvedPolicy): Address {
   return { family, value };
 }
 
-/** What holds whatever the address. */
+/** The checks that do not depend on the address. */
 function judgeFirst(
   network: Network | undefined,
   policy: ResolvedPolicy,

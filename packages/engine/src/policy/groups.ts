@@ -2,21 +2,21 @@ import { cidr, contains, type Address, type Cidr } from './address.ts';
 
 export type Group = 'host' | 'metadata' | 'loopback' | 'private' | 'link_local' | 'multicast' | 'public';
 
-/** What an address is depends on where this host stands. */
+/** The position of this host in its networks, on which the group of an address depends. */
 export interface Surroundings {
-  /** Where the sandbox finds its host and its resolver. */
+  /** The address of the host and its resolver for the sandbox. */
   readonly gateway: Address;
   /** Every other address of this host. */
   readonly hostAddresses: readonly Address[];
-  /** Networks that this host is part of: who is in them is a neighbour, whatever the range. */
+  /** Networks that this host is connected to: their hosts are neighbours, also in public ranges. */
   readonly neighbours: readonly Cidr[];
-  /** Addresses of sandboxes, the gateway among them. */
+  /** The address pool of sandboxes, including the gateway. */
   readonly pool: Cidr;
-  /** The same of IPv6, where sandboxes have it. */
+  /** The same for IPv6, if sandboxes have it. */
   readonly ipv6?: { readonly gateway: Address; readonly pool: Cidr };
 }
 
-/** Ranges by group, in the order in which they are looked at. The packet filter is made from the same lists. */
+/** Ranges by group, in the order of checks. The packet filter is generated from the same lists. */
 export const GROUP_RANGES = {
   metadata: ['169.254.169.254', 'fd00:ec2::254'].map(cidr),
   loopback: ['127.0.0.0/8', '::1'].map(cidr),
@@ -26,9 +26,9 @@ export const GROUP_RANGES = {
 } as const satisfies Partial<Record<Group, readonly Cidr[]>>;
 
 /**
- * Ranges of no group, which only `any` and ranges of a rule reach: what IANA's registries of special-purpose addresses hold beside
- * the groups, and one address of a cloud that looks public and is the host's side of every virtual machine there. Where such a
- * range is routed at all, it is inside.
+ * Ranges without a group, matched only by `any` and by rules with ranges: the entries of IANA's registries of special-purpose addresses
+ * that have no group, and one address of a cloud that looks public and is the host's side of every virtual machine there. Where such a
+ * range is routed at all, it is internal.
  * https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry
  */
 export const RESERVED_RANGES: readonly Cidr[] = [
@@ -54,8 +54,8 @@ export const RESERVED_RANGES: readonly Cidr[] = [
 ].map(cidr);
 
 /**
- * The group of an address; null when it has none. Unspecified addresses and those of other sandboxes are in no group, and
- * `isReachable` is false for them whatever a policy says.
+ * The group of an address; null when it has none. Unspecified addresses and those of other sandboxes have no group, and `isReachable` is
+ * false for them under any policy.
  */
 export function classify(address: Address, surroundings: Surroundings): Group | null {
   if (isGateway(address, surroundings)) return 'host';
@@ -63,7 +63,7 @@ export function classify(address: Address, surroundings: Surroundings): Group | 
   const inside = embeddedIpv4(address);
   if (inside !== null) return classify(inside, surroundings);
   const isIn = (ranges: readonly Cidr[]) => ranges.some((range) => contains(range, address));
-  // Before the addresses of this host, which has all of 127.0.0.0/8 too: from inside, these are the sandbox's own.
+  // Before the addresses of this host, which include 127.0.0.0/8: inside, these are the sandbox's own.
   if (isIn(GROUP_RANGES.loopback)) return 'loopback';
   if (surroundings.hostAddresses.some((own) => isSame(own, address))) return 'host';
   for (const group of ['metadata', 'private', 'link_local', 'multicast'] as const)
@@ -72,7 +72,7 @@ export function classify(address: Address, surroundings: Surroundings): Group | 
   return isIn(RESERVED_RANGES) ? null : 'public';
 }
 
-/** Whether an address is public wherever a host stands. */
+/** Whether an address is public on any host. */
 export function isPublicEverywhere(address: Address): boolean {
   const inside = embeddedIpv4(address);
   if (inside !== null) return isPublicEverywhere(inside);
@@ -80,7 +80,10 @@ export function isPublicEverywhere(address: Address): boolean {
   return !ranges.some((range) => contains(range, address));
 }
 
-/** Sandboxes see each other through published ports alone, so no rule opens their addresses; nor those of nobody and everybody. */
+/**
+ * Whether a rule can open an address. Sandboxes reach each other only through published ports, so no rule opens their addresses; nor
+ * unspecified and broadcast addresses.
+ */
 export function isReachable(address: Address, surroundings: Surroundings): boolean {
   if (address.value === 0n || isSame(address, BROADCAST)) return false;
   if (isGateway(address, surroundings)) return true;
@@ -93,8 +96,8 @@ function isGateway(address: Address, { gateway, ipv6 }: Surroundings): boolean {
 }
 
 /**
- * What no rule opens over IPv6: what is somebody else in disguise (IPv4 inside of IPv6, by mapping, translation or tunnel: rules about
- * IPv4 would not see it), and what does not leave a link, on which a sandbox is alone with its host.
+ * IPv6 ranges that no rule opens: embedded IPv4 addresses (mapped, translated or tunnelled), which would bypass rules about IPv4, and
+ * addresses of link scope, because a sandbox shares its link only with its host.
  */
 export const CLOSED_IPV6: readonly Cidr[] = ['::/8', '2002::/16', 'fe80::/10', 'fec0::/10', 'ff00::/8'].map(
   cidr,
@@ -109,7 +112,7 @@ const BROADCAST: Address = { family: 4, value: 0xffffffffn };
 const TRANSLATED = cidr('64:ff9b::/96');
 const SIX_TO_FOUR = cidr('2002::/16');
 
-/** The IPv4 address that an IPv6 address leads to by translation or 6to4. */
+/** The IPv4 address that an IPv6 address embeds by translation or 6to4. */
 export function embeddedIpv4(address: Address): Address | null {
   if (contains(TRANSLATED, address)) return { family: 4, value: address.value & 0xffffffffn };
   if (contains(SIX_TO_FOUR, address)) return { family: 4, value: (address.value >> 80n) & 0xffffffffn };

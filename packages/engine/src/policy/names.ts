@@ -1,9 +1,9 @@
-/** A name as rules and questions are compared: lower case, without the dot at the end. */
+/** The form in which names are compared: lower case, without the trailing dot. */
 export function normalizeName(name: string): string {
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/** Letters, digits, hyphens and underscores between dots, as names of hosts on the internet are. */
+/** Whether a name consists of letters, digits, hyphens and underscores between dots, like host names on the internet. */
 export function isHostName(name: string): boolean {
   return (
     name.length <= 253 &&

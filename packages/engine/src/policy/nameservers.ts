@@ -6,8 +6,8 @@ import type { ResolvedPolicy, Rule } from './resolve-policy.ts';
 type Nameserver = ResolvedPolicy['dns']['nameservers'][number];
 
 /**
- * Whether the resolver may ask a nameserver for a sandbox: when the policy lets the sandbox reach it. The resolver asks from the host,
- * where loopback, multicast and the gateway of sandboxes are other places than inside, so that no policy opens those.
+ * Whether the resolver may query a nameserver for a sandbox: when the policy lets the sandbox reach it. The resolver queries from the host,
+ * where loopback, multicast and the gateway of sandboxes differ from those inside, so no policy opens them.
  */
 export function mayAsk(
   policy: ResolvedPolicy,
@@ -22,7 +22,7 @@ export function mayAsk(
   return decide({ ...policy, rules }, flow, surroundings).action === 'allow';
 }
 
-/** Whether no policy opens the address to questions. */
+/** Whether no policy can open the address to queries. */
 export function isNowhere(text: string, surroundings: Surroundings): boolean {
   const address = parseAddress(text);
   if (address === null) return true;
@@ -35,7 +35,10 @@ export function isNowhere(text: string, surroundings: Surroundings): boolean {
 const CLOSED_GROUPS: ReadonlySet<Group> = new Set(['loopback', 'multicast']);
 const DNS_PORT = 53;
 
-/** Port 53 of the host is the resolver itself to a sandbox: who may ask that one may not ask what else listens there. */
+/**
+ * Whether a rule concerns the resolver. Port 53 of the host is the resolver for a sandbox: access to it does not include another server on
+ * that port.
+ */
 export function isAboutResolver({ action, destination, ports }: Rule): boolean {
   const isHost = destination.kind === 'group' && destination.group === 'host';
   const isDns = ports.length > 0 && ports.every(({ start, end }) => start === DNS_PORT && end === DNS_PORT);

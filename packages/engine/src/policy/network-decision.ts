@@ -1,36 +1,36 @@
 import type { Action, Protocol } from './resolve-policy.ts';
 
-/** What holds before anything happens. */
+/** Reasons that are known before a connection is made. */
 export type DecidedBy =
   | 'rule'
   | 'default'
   /** The sandbox has no network at all. */
   | 'no_network'
-  /** The name itself may not be asked for. */
+  /** The policy forbids resolving the name. */
   | 'name'
-  /** Port 53 is the resolver's, wherever a question was sent; it judges the name that is asked for. */
+  /** Port 53 goes to the resolver for any destination; it judges the name in the question. */
   | 'resolver'
-  /** A way to resolve names past the resolver, closed to everybody. */
+  /** A name service that bypasses the resolver, closed to all sandboxes. */
   | 'closed_port'
-  /** An address that no rule opens: another sandbox, nobody's, or IPv6 where there is none. */
+  /** An address that no rule can open: of another sandbox, unspecified, or IPv6 on a host without it. */
   | 'out_of_reach'
-  /** The operator lets no sandbox of this organization, or of this host, go there. */
+  /** Beyond the ceiling of the operator for this organization or this host. */
   | 'ceiling'
-  /** A port that is read, closed to UDP so that nothing goes past that. */
+  /** An intercepted port, closed to UDP so that HTTP/3 cannot bypass the interception. */
   | 'quic';
 
-/** Who decided: what `explain` foresees, or what shows only when it happens. */
+/** The reason for a decision: those that `explain` knows, and those that appear only at run time. */
 export type Decider =
   | DecidedBy
-  /** As many connections as the sandbox may have are open. */
+  /** The sandbox has reached its limit of connections. */
   | 'too_many_connections'
-  /** More questions a second than any sandbox may ask. */
+  /** The sandbox exceeds the rate of DNS questions. */
   | 'too_many_questions'
-  /** Only what is read may pass, and there is nobody to read it, for the moment. */
+  /** Only proxied connections may pass, and the proxy is down at the moment. */
   | 'no_proxy'
-  /** The name may be asked for, and leads where this sandbox must not be led. */
+  /** The name may be resolved, but to an address that rebinding protection forbids. */
   | 'rebind_protection'
-  /** A request had the placeholder of a secret that the host may not have. */
+  /** A request contained the placeholder of a secret that the host may not receive. */
   | 'secret'
   | 'not_readable'
   | 'not_one_host'
@@ -38,27 +38,27 @@ export type Decider =
   | 'upstream_unreachable'
   | 'upstream_not_verified';
 
-/** What was decided about: a packet by its protocol, what the resolver and the proxy read, and who comes in through a published port. */
+/** The kind of event: a packet by its protocol, a question or request read by the resolver or the proxy, or a peer at a published port. */
 export type DecisionKind = 'dns' | 'tcp' | 'udp' | 'icmp' | 'tls' | 'http' | 'ingress';
 
-/** Something that a sandbox did on its network, or somebody did to it, and what was decided about it. */
+/** A network event of a sandbox, in or out, and the decision about it. */
 export interface NetworkDecision {
   readonly kind: DecisionKind;
   readonly verdict: Action;
-  /** The name that was asked for or said; null when there was none. */
+  /** The name in the question or connection; null when there was none. */
   readonly host: string | null;
-  /** Of the peer; null when nobody got that far. */
+  /** The address of the peer; null when it was not resolved. */
   readonly address: string | null;
-  /** Null where there is none: ICMP, and questions. */
+  /** Null for ICMP and DNS questions. */
   readonly port: number | null;
   readonly protocol: Protocol;
   readonly decidedBy: Decider;
-  /** In the policy of that moment; null when none decided. */
+  /** Index in the policy at that time; null when no rule decided. */
   readonly rule: number | null;
   readonly secret?: StoppedRequest;
 }
 
-/** A request that was stopped for a secret: never a value, and no query. */
+/** A request that was blocked because of a secret, without values and query. */
 export interface StoppedRequest {
   readonly action: string;
   readonly method: string;
@@ -66,9 +66,9 @@ export interface StoppedRequest {
   readonly envVars: readonly string[];
 }
 
-/** A bounded part of what was decided about what a sandbox does. */
+/** A bounded list of decisions about a sandbox. */
 export interface NetworkReport {
   readonly decisions: readonly { readonly decision: NetworkDecision; readonly count: number }[];
-  /** What was denied besides, and is too much to be told. */
+  /** The number of further denials that are not listed. */
   readonly leftOut: number;
 }

@@ -1,15 +1,15 @@
 import type { Network } from '@svc/contract';
 import { DEFAULT_TLS } from '@svc/contract/spec';
 
-/** Whether connections of a sandbox are read: it asked for that, or has secrets. */
+/** Whether connections of a sandbox are intercepted: the spec asks for that, or has secrets. */
 export function isIntercepted(network: Network | undefined): boolean {
   if (network?.enabled === false) return false;
   return network?.tls?.enabled === true || (network?.secrets?.entries ?? []).length > 0;
 }
 
 /**
- * The ports whose connections are read, whether they are closed to UDP, over which HTTP/3 would go past us, and whether plain HTTP is
- * read at every port: a secret may go over it, so it is replaced and held there as well.
+ * The intercepted ports, whether they are closed to UDP, over which HTTP/3 would bypass the interception, and whether plain HTTP is
+ * intercepted at every port: a secret may be sent over it, so it is checked and replaced there too.
  */
 export function readPorts({ tls, secrets }: Network): {
   readonly interceptedPorts: readonly number[];

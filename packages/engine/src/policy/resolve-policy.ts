@@ -22,21 +22,21 @@ export interface Rule {
   readonly destination: Destination;
   /** Empty: every protocol. */
   readonly protocols: readonly Protocol[];
-  /** Empty: every port. Both ends included. */
+  /** Empty: every port. Inclusive at both ends. */
   readonly ports: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** A policy with every default filled in and every text understood. */
+/** A policy with all defaults filled in and all values parsed. */
 export interface ResolvedPolicy {
   readonly defaultEgress: Action;
   readonly defaultIngress: Action;
   readonly rules: readonly Rule[];
-  /** Rules that allow a name hold only for connections whose requests are read, and are for that name. */
+  /** Rules that allow a name apply only to intercepted connections, whose requests are for that name. */
   readonly strict: boolean;
-  /** Of the operator: what is beyond one of them is denied, under every rule. */
+  /** The operator's upper bounds: destinations beyond one of them are denied under every rule. */
   readonly ceilings: readonly Ceiling[];
   readonly maxConnections: number;
-  /** Null: as many as there are connections. */
+  /** Null: only limited by the number of connections. */
   readonly maxUdpConnections: number | null;
   readonly dns: {
     /** Empty: those of this host. */
@@ -48,7 +48,7 @@ export interface ResolvedPolicy {
 
 const DNS_PORT = 53;
 
-/** What a sandbox asks for, in words of the contract. @throws PlatformError `invalid_sandbox_config` that names the field. */
+/** Resolves the network part of a spec. @throws PlatformError `invalid_sandbox_config` that names the field. */
 export function resolvePolicy(
   network: Network | undefined,
   ceilings: readonly Ceiling[] = [],

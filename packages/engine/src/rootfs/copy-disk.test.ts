@@ -11,7 +11,7 @@ import { makeLayer } from './rootfs.suite.ts';
 const MIB = 2 ** 20;
 const soon = () => AbortSignal.timeout(100_000);
 
-/** Makes a disk that a guest has written `content` to. */
+/** Makes a disk to which a guest has written `content`. */
 async function writtenDisk(host: RealHost, handle: string, content: string | Uint8Array): Promise<string> {
   const [slot] = host.slots;
   const rootfs = host.open();
@@ -99,7 +99,7 @@ test('a disk that was not unmounted cleanly is repaired in its copy', async () =
   const root = await rootfs.mount('livedisk', [layer], slot, soon());
   await host.write('livedisk', slot, 'content', 'survives');
   await host.asHost('sync -f "$1"', [root]);
-  // What is on disk while the file system is in use is what a crash leaves.
+  // The image of a file system in use is in the state after a crash.
   const [live, crashed] = ['livedisk', 'crasheddisk'].map((handle) =>
     join(host.folder, 'disks', `${handle}.img`),
   );
@@ -124,7 +124,7 @@ test('copies that fit alone but not together leave whole files only, and say tha
   });
   const rootfs = host.open();
   const names = ['one', 'two', 'three'];
-  // Whoever looks when another is almost done is refused before it begins.
+  // A copy that starts when another is almost done is refused before it begins.
   for (let attempt = 1; attempt <= 20; attempt++) {
     const saved = await Promise.allSettled(
       names.map((name) => rootfs.saveDisk('largedisk', join(small, name), soon())),

@@ -2,21 +2,21 @@ import { PlatformError } from '@svc/contract/errors';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { heldImage } from '../space/image-holder.ts';
 
-/** How long a disk that was just unmounted may still be in use. */
+/** How long a just unmounted disk may still be in use. */
 const LOCK_WAIT_SECONDS = '10';
-/** What `flock` answers when the disk stays in use; `cp` has no such status. */
+/** The exit code of `flock` when the disk stays in use; `cp` does not use it. */
 const BUSY_STATUS = 75;
 
 /**
- * Copies a disk that is not mounted to the new file `to`: shares its blocks where the file system can, and leaves holes holes.
- * Waits while the disk's last run still holds it (`unavailable`); a host without room is `insufficient_storage`. A copy that fails may leave a part of it.
+ * Copies an unmounted disk to the new file `to`: shares its blocks if the file system can, and keeps holes. Waits while the disk's last run
+ * still holds it (`unavailable`); a full host is `insufficient_storage`. A failed copy may leave a part of the file.
  */
 export async function copyDisk(from: string, to: string, signal: AbortSignal): Promise<void> {
-  // SAFETY: a mounted disk is locked by its loop device, so holding the lock shows that all was written and nobody writes now.
+  // SAFETY: a loop device locks a mounted disk, so holding the lock shows that all data was written and there is no writer.
   const lock = ['flock', '--shared', '--no-fork', '--wait', LOCK_WAIT_SECONDS];
   const copy = ['cp', '--reflink=auto', '--sparse=auto', '--', from, to];
   try {
-    // The copy ends with the engine: nothing must be writing when the next one removes what is half made.
+    // The copy ends with the engine, so that no writer is left when the next engine removes half-made files.
     const command = [
       '--pdeathsig',
       'KILL',

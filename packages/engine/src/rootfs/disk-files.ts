@@ -6,10 +6,10 @@ import { runTool, ToolFailed } from '../host/run-tool.ts';
 
 /** e2fsck: 1 and 2 mean that it repaired something. */
 const REPAIRED = [0, 1, 2];
-/** `st_blocks` counts these, whatever the file system's own block size. */
+/** The unit of `st_blocks`, independent of the file system's block size. */
 export const STAT_BLOCK_BYTES = 512;
 
-/** Renamed when whole: `path` either exists completely or not at all, whenever this process dies. */
+/** Renames the file when it is complete: `path` exists completely or not at all, also after a crash. */
 export async function wholeFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
   const unfinished = `${path}.new`;
   await removeImage(unfinished);
@@ -22,7 +22,7 @@ export async function wholeFile(path: string, make: (unfinished: string) => Prom
   await rename(unfinished, path);
 }
 
-/** Beside the thread, because a full image takes a while; nothing when there is none. */
+/** Asynchronous, because removing a full image takes a while; succeeds when it does not exist. */
 export async function removeImage(path: string): Promise<void> {
   if (!existsSync(path)) return;
   await unlink(path).catch((error: unknown) => {
@@ -30,7 +30,7 @@ export async function removeImage(path: string): Promise<void> {
   });
 }
 
-/** What a sparse file takes on the host's disk. */
+/** The size of a sparse file on the host's disk. */
 export async function allocatedBytes(file: string): Promise<number> {
   return (await stat(file)).blocks * STAT_BLOCK_BYTES;
 }
@@ -45,8 +45,8 @@ export async function flush(path: string): Promise<void> {
 }
 
 /**
- * Lets the file system of a disk that is not mounted fill `bytes`. Interrupted, the disk is of no use any more.
- * A disk that began with less than a block group (128 MiB) keeps the few inodes per group that it was made with.
+ * Grows the file system of an unmounted disk to `bytes`. When interrupted, the disk is unusable. A disk that was made smaller than a block
+ * group (128 MiB) keeps its few inodes per group.
  */
 export async function growDisk(image: string, bytes: number, signal: AbortSignal): Promise<void> {
   try {

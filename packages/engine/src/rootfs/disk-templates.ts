@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import type { HostCalls } from '../host/host-calls.ts';
 import { formatDisk } from './format-disk.ts';
 
-/** Beyond this many sizes every further disk is formatted on its own (15 ms): callers choose sizes and must not fill our disk. */
+/** Disks of further sizes are formatted individually (15 ms): callers choose sizes and must not fill our disk with templates. */
 const MAX_TEMPLATES = 64;
 
 /**
- * Empty disks to copy from, one per size: a copy takes 0.2 ms, formatting 15. A template is a sparse file of some 200 KiB with the
- * folders `u` (upper, with the mount points every sandbox needs) and `w` (work), both root's.
+ * Empty disks to copy, one per size: a copy takes 0.2 ms, formatting 15. A template is a sparse file of some 200 KiB with the folders `u`
+ * (upper, with the mount points every sandbox needs) and `w` (work), both owned by root.
  */
 export class DiskTemplates {
   readonly #folder: string;
   readonly #content: string;
   readonly #hostCalls: HostCalls;
-  /** Settled or under way, so that one size is formatted once. */
+  /** Finished or in progress, so that each size is formatted once. */
   readonly #templates = new Map<number, Promise<string>>();
 
   constructor(folder: string, hostCalls: HostCalls) {
@@ -23,14 +23,14 @@ export class DiskTemplates {
     this.#hostCalls = hostCalls;
   }
 
-  /** Starts from scratch: templates of an earlier process may be unfinished, or formatted as we no longer do. */
+  /** Removes existing templates: those of an earlier process may be incomplete, or of an older format. */
   async recover(): Promise<void> {
     this.#templates.clear();
     await rm(this.#folder, { recursive: true, force: true });
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of ['w', 'u', 'u/.svc', 'u/proc', 'u/sys', 'u/dev']) {
       await mkdir(join(this.#content, name), { recursive: true });
-      // Whatever the umask: these are the modes of `/` and of the mount points in the sandbox.
+      // Set explicitly because of the umask: these are the modes of `/` and of the mount points in the sandbox.
       await chmod(join(this.#content, name), 0o755);
     }
   }
@@ -39,7 +39,7 @@ export class DiskTemplates {
     await this.#template(sizeMib);
   }
 
-  /** Makes the new file `disk`, which can be filled with `sizeMib` of files. */
+  /** Makes the new file `disk` with space for `sizeMib` of files. */
   async createDisk(sizeMib: number, disk: string): Promise<void> {
     if (this.#templates.has(sizeMib) || this.#templates.size < MAX_TEMPLATES) {
       await this.#hostCalls.copySparse(await this.#template(sizeMib), disk);

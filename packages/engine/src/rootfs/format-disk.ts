@@ -2,13 +2,13 @@ import { open, rm, truncate } from 'node:fs/promises';
 import { runTool } from '../host/run-tool.ts';
 
 const BLOCK_BYTES = 4096;
-/** ext4 keeps 2 % of the blocks, at most this many, for delayed allocation. */
+/** ext4 reserves 2 % of the blocks, at most this many, for delayed allocation. */
 const MAX_RESERVED_BLOCKS = 4096;
-/** Where the number of free blocks is, low and high half: https://docs.kernel.org/filesystems/ext4/super.html */
+/** Offsets of the number of free blocks, low and high half: https://docs.kernel.org/filesystems/ext4/super.html */
 const FREE_BLOCKS_LOW = 1024 + 0x0c;
 const FREE_BLOCKS_HIGH = 1024 + 0x1_58;
 
-/** Makes `image` a sparse ext4 file system that holds the folder `content` and can be filled with `sizeMib` of files. */
+/** Formats `image` as a sparse ext4 file system with the content of `content` and space for `sizeMib` of files. */
 export async function formatDisk(image: string, content: string, sizeMib: number): Promise<void> {
   const wantedBlocks = (sizeMib * 2 ** 20) / BLOCK_BYTES;
   let blocks = wantedBlocks;
@@ -20,7 +20,7 @@ export async function formatDisk(image: string, content: string, sizeMib: number
     const reserved = Math.min(Math.floor(blocks / 50), MAX_RESERVED_BLOCKS);
     const missing = wantedBlocks - ((await freeBlocks(image)) - reserved);
     if (missing <= 0) return;
-    // What is added needs metadata of its own.
+    // The added blocks need metadata too.
     blocks += Math.ceil(missing * 1.05) + 1;
   }
 }

@@ -6,28 +6,28 @@ import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import { devicesByImage } from '../space/disk-limit.ts';
 
-/** Whoever writes waits so long at most. A gigabyte takes about a second, where blocks can be shared no time at all. */
+/** The longest freeze, during which writers wait. Copying a gigabyte takes about a second, and almost no time where blocks can be shared. */
 const MOST_FROZEN_MS = 30_000;
 const BUSY_LOOK_MS = 100;
 
 type Calls = Pick<HostCalls, 'copyFrozen' | 'thaw'>;
 
 export interface LiveCopy {
-  /** How long the file system may stand still. */
+  /** The longest time the file system may be frozen. */
   readonly mostMs?: number;
-  /** How long to wait for somebody else who has frozen it. */
+  /** How long to wait for another program that has frozen it. */
   readonly busyMs?: number;
 }
 
 /**
- * Copies the mounted disks of a data folder, of sandboxes and volumes, while their file systems stand still. A freeze outlives whoever made
- * it, so each has a file in `<data>/frozen`, there before it and gone after it, by which the engine finds what it has to let go on. The
- * engine and `svc backup` share these files, which also keep one from ending the freeze of the other.
+ * Copies the mounted disks of a data folder, of sandboxes and volumes, while their file systems are frozen. A freeze outlives the process
+ * that made it, so each has a mark file in `<data>/frozen`, written before it and removed after it, by which the engine finds the disks it
+ * has to thaw. The engine and `svc backup` share these files, which also keep one from ending the freeze of the other.
  */
 export class LiveDisks {
   readonly #dataFolder: string;
   readonly #calls: Calls;
-  /** Marks of copies that are being made here. */
+  /** Marks of copies in progress in this process. */
   readonly #copying = new Set<string>();
   #recovering: Promise<void> | null = null;
 
@@ -40,13 +40,13 @@ export class LiveDisks {
     return join(this.#dataFolder, 'frozen');
   }
 
-  /** Lets go on what was left frozen: by an engine before us, or by a backup that was killed. Can be repeated at any time. */
+  /** Thaws disks that an earlier engine or a killed backup left frozen. Can be repeated at any time. */
   async recover(): Promise<void> {
     this.#recovering ??= this.#thawAll().finally(() => (this.#recovering = null));
     await this.#recovering;
   }
 
-  /** Copies a mounted image to the new file `to`. Returns for how many milliseconds its file system stood still. */
+  /** Copies a mounted image to the new file `to`. Returns for how many milliseconds its file system was frozen. */
   async copy(image: string, to: string, options: LiveCopy = {}): Promise<number> {
     const { mostMs = MOST_FROZEN_MS, busyMs = 0 } = options;
     const mark = this.#markOf(image);
@@ -60,7 +60,7 @@ export class LiveDisks {
         try {
           return await this.#calls.copyFrozen({ image, device, mark, to, mostMs });
         } catch (error) {
-          // A helper that was killed has left it frozen, and its mark. What is busy is somebody else's.
+          // A killed helper has left it frozen, with its mark. A busy disk is frozen by another process.
           if (!isBusy(error)) await this.#thaw(image, mark);
           if (!isBusy(error) || performance.now() >= deadline) throw reasonOf(error, mostMs);
         }
@@ -84,12 +84,12 @@ export class LiveDisks {
     try {
       await this.#calls.thaw({ image, device, mark });
     } catch (error) {
-      // Whoever froze it is alive and lets it go on; should they die, the next `recover` does.
+      // The process that froze it is alive and thaws it; if it dies, the next `recover` does.
       if (!isBusy(error)) throw error;
     }
   }
 
-  /** SAFETY: encoded, the path has no slash, so the mark lies in our folder. */
+  /** SAFETY: the encoded path has no slash, so the mark lies in our folder. */
   #markOf(image: string): string {
     return join(this.#folder, encodeURIComponent(relative(this.#dataFolder, image)));
   }

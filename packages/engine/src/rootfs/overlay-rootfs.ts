@@ -18,33 +18,33 @@ import { ReadyDisks } from './ready-disks.ts';
 import { repairDisk } from './repair-disk.ts';
 import type { DiskUsage, NewDisk, Rootfs } from './rootfs.ts';
 
-/** `statfs` type of an overlay, so usage needs no memory of what is mounted. */
+/** `statfs` type of an overlay; with it `usage` needs no record of mounts. */
 const OVERLAY_MAGIC = 0x79_4c_76_30;
 const HANDLE = /^[a-z0-9]{8,32}$/;
-/** A disk that was just unmounted may be held a little longer by a mount namespace that is going away. */
+/** A mount namespace that is being destroyed may hold a just unmounted disk a little longer. */
 const RELEASE_TIMEOUT_MS = 10_000;
 const RELEASE_POLL_MS = 5;
 
 export interface OverlayRootfsOptions {
-  /** Absolute; made when missing. Holds the disks. */
+  /** The folder of the disks; absolute, created when missing. */
   readonly folder: string;
-  /** Where root file systems are mounted. Guests' root must be able to pass through the folders above it (mode 0711 is enough). */
+  /** The folder of the mount points. Guests' root must be able to traverse its parent folders (mode 0711 is enough). */
   readonly mountFolder: string;
   readonly hostCalls: HostCalls;
   readonly liveDisks: LiveDisks;
-  /** The template for this size is made at start-up, so that the first sandbox need not wait for it. */
+  /** The size whose template is made at start-up, so that the first sandbox need not wait for it. */
   readonly defaultSizeMib?: number;
-  /** How many disks of that size are kept mounted for starts; none unless given. */
+  /** The number of disks of that size kept mounted for starts; 0 unless given. */
   readonly readyDisks?: number;
   readonly logger: Pick<Logger, 'warn'>;
-  /** Without room on the host no disk is made or copied, and mounted ones do not grow. */
+  /** When the host is short of space, no disk is made or copied, and mounted ones do not grow. */
   readonly space: HostSpace;
 }
 
 /**
- * A disk is a sparse ext4 image, copied from a template, on a loop device; its folder `u` is the upper of an overlay whose lower
- * folders are the image's layers. Soon after `mount` the overlay is the only mount in the tree: it keeps the ext4 mount, that keeps
- * the loop device, and all go together. Files carry guest ids on disk, so a disk fits any slot.
+ * A disk is a sparse ext4 image, copied from a template, on a loop device; its folder `u` is the upper of an overlay whose lower folders
+ * are the image's layers. Soon after `mount` the overlay is the only mount in the tree: it holds the ext4 mount, which holds the loop
+ * device, and all are released together. Files have guest ids on disk, so a disk works with any slot.
  */
 export class OverlayRootfs implements Rootfs {
   readonly #folders: Readonly<Record<'disks' | 'stages' | 'mounts', string>>;
@@ -54,9 +54,9 @@ export class OverlayRootfs implements Rootfs {
   readonly #defaultSizeMib: number;
   readonly #space: HostSpace;
   readonly #ready: ReadyDisks;
-  /** Where disks are mounted already that are to be in a root file system next. */
+  /** Mount points of disks that were mounted ahead of their root file system. */
   readonly #staged = new Map<string, string>();
-  /** Of disks that an overlay holds: where they were mounted before, until that is over. */
+  /** The first mounts of disks that an overlay holds, until they are unmounted. */
   readonly #leaving = new Map<string, Leaving>();
 
   constructor(options: OverlayRootfsOptions) {
@@ -84,7 +84,8 @@ export class OverlayRootfs implements Rootfs {
   async recover(keep: readonly string[]): Promise<void> {
     const { disks, stages, mounts } = this.#folders;
     for (const folder of [disks, stages, mounts]) await mkdir(folder, { recursive: true, mode: 0o700 });
-    // SAFETY: a sandbox's root, an unprivileged id on the host, passes through these two to its own root file system, but cannot list them.
+    // SAFETY: a sandbox's root, an unprivileged id on the host, traverses these two folders to its own root file system, but cannot list
+    // them.
     await chmod(dirname(mounts), 0o711);
     await chmod(mounts, 0o711);
     const kept = new Set(keep);
@@ -142,7 +143,7 @@ export class OverlayRootfs implements Rootfs {
   }
 
   async settleCopy(file: string, signal: AbortSignal): Promise<void> {
-    // There is something to do when the disk was mounted at the time, be it by a host that crashed.
+    // Repairs the copy of a disk that was mounted, also by a host that crashed.
     await repairDisk(file, signal);
     await flush(file);
   }
@@ -167,13 +168,13 @@ export class OverlayRootfs implements Rootfs {
     const target = this.#mountPoint(handle);
     mkdirSync(stage, { recursive: true });
     mkdirSync(target, { recursive: true, mode: 0o700 });
-    // SAFETY: every user of the host can read the path from the table of mounts. Root of the sandbox, which is this user, has to get
-    // through; nobody else may look at its files or use its world-writable folders.
+    // SAFETY: every user of the host can read the path in the mount table. Only root of the sandbox, which is this user, may traverse it;
+    // no other user may read its files or use its world-writable folders.
     chownSync(dirname(target), slot.idBase, slot.idBase);
-    // From here on it is released below.
+    // From here on the code below releases it.
     this.#staged.delete(handle);
     try {
-      // Somebody else may have unmounted it.
+      // It may have been unmounted from outside.
       if (staged === undefined || !isMountPoint(staged))
         await this.#mountDisk(this.#disk(handle), stage, signal);
       await this.#hostCalls.mountOverlay({
@@ -186,7 +187,7 @@ export class OverlayRootfs implements Rootfs {
       });
       this.#watch(handle, deviceOf(stage));
     } catch (error) {
-      // Refused, which is right, while something is mounted there.
+      // Fails, as it should, while a file system is mounted there.
       await rmdir(target)
         .then(() => rmdir(dirname(target)))
         .catch(() => undefined);
@@ -256,7 +257,7 @@ export class OverlayRootfs implements Rootfs {
     }
   }
 
-  /** It is not mounted next after all. */
+  /** Unmounts a disk that was mounted ahead and is not used. */
   async #unstage(handle: string): Promise<void> {
     const stage = this.#staged.get(handle);
     if (stage === undefined) return;
@@ -264,11 +265,11 @@ export class OverlayRootfs implements Rootfs {
     this.#staged.delete(handle);
   }
 
-  /** The overlay holds the disk from here on, so a start need not wait for this. */
+  /** Unmounts the first mount in the background, because the overlay holds the disk from here on. */
   #leave(handle: string, stage: string): void {
     const isReleased = this.#release(stage).then(
       () => this.#leaving.delete(handle),
-      // Tried again before anything else is done with the disk.
+      // Retried before the next operation on the disk.
       () => false,
     );
     this.#leaving.set(handle, { stage, isReleased });
@@ -286,7 +287,7 @@ export class OverlayRootfs implements Rootfs {
     this.#space.watch({ kind: 'sandbox', key: handle, image, mountPoint, device });
   }
 
-  /** Those that an engine before us has mounted. */
+  /** Watches disks that an earlier engine has mounted. */
   #watchAgain(handles: readonly string[]): void {
     const devices = handles.length === 0 ? new Map<string, string>() : devicesByImage();
     for (const handle of handles) {
@@ -295,7 +296,7 @@ export class OverlayRootfs implements Rootfs {
     }
   }
 
-  /** Waits while an earlier mount of the same disk is still alive: two at once would destroy it. */
+  /** Waits while an earlier mount of the same disk exists: two at once would destroy it. */
   async #mountDisk(image: string, stage: string, signal: AbortSignal): Promise<void> {
     const deadline = performance.now() + RELEASE_TIMEOUT_MS;
     let isRepaired = false;
@@ -334,7 +335,7 @@ export class OverlayRootfs implements Rootfs {
     await this.#hostCalls.removeMountPoint(stage, 1);
   }
 
-  /** In a folder of its own, whose owner decides who gets there. */
+  /** The mount point, in a folder of its own whose owner controls access. */
   #mountPoint(handle: string): string {
     return join(this.#place('mounts', handle), 'root');
   }
@@ -344,7 +345,7 @@ export class OverlayRootfs implements Rootfs {
   }
 
   #place(kind: 'disks' | 'stages' | 'mounts', handle: string): string {
-    // SAFETY: what matches has no slash or dot, so the joined path stays inside our folder.
+    // SAFETY: a matching handle has no slash or dot, so the joined path stays inside our folder.
     if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
     return join(this.#folders[kind], handle);
   }

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
 
-/** Long enough for the start that took one to be over: nobody should wait for what is made for the next. */
+/** The delay before a new disk is made, so that it does not slow down the start that took the last one. */
 const PAUSE_MS = 60;
 
 export interface ReadyDisksOptions {
-  /** How many are kept. */
+  /** The number of disks to keep. */
   readonly target: number;
-  /** Makes one and returns its name. Leaves nothing when it fails. */
+  /** Makes a disk and returns its name. Leaves nothing when it fails. */
   readonly make: () => Promise<string>;
   readonly remove: (name: string) => Promise<void>;
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-/** Keeps a few empty disks mounted, for starts that would wait for one. None is made while they are taken all the time. */
+/** Keeps a few empty disks mounted, so that starts need not wait for one. None is made while disks are taken continuously. */
 export class ReadyDisks {
   readonly #options: ReadyDisksOptions;
   readonly #ready: string[] = [];
@@ -29,13 +29,13 @@ export class ReadyDisks {
     this.#fillSoon();
   }
 
-  /** Its name; undefined when there is none. */
+  /** Takes a disk; undefined when there is none. */
   take(): string | undefined {
     this.#fillSoon();
     return this.#ready.shift();
   }
 
-  /** Removes those that nobody took. Never rejects. */
+  /** Removes the unused disks. Never rejects. */
   async close(): Promise<void> {
     this.#isOpen = false;
     clearTimeout(this.#timer);
@@ -54,7 +54,7 @@ export class ReadyDisks {
       while (this.#isOpen && this.#ready.length < this.#options.target)
         this.#ready.push(await this.#options.make());
     } catch (error) {
-      // Tried again when somebody asks for one, who makes their own.
+      // Retried at the next `take`, whose caller makes its own disk.
       this.#options.logger.warn({ error }, 'A disk could not be made ready');
     } finally {
       this.#making = undefined;
@@ -65,7 +65,7 @@ export class ReadyDisks {
     try {
       await this.#options.remove(name);
     } catch (error) {
-      // Found and removed by the next `recover`.
+      // The next `recover` finds and removes it.
       this.#options.logger.warn({ error, disk: name }, 'A disk that was ready could not be removed');
     }
   }

@@ -1,12 +1,12 @@
 import { PlatformError } from '@svc/contract/errors';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 
-/** e2fsck adds these up; from 4 on something is left uncorrected. */
+/** Exit codes of e2fsck, a bit mask; from 4 on errors are left uncorrected. */
 const CORRECTED = [0, 1, 2, 3];
 
 /**
- * Checks a disk that was not unmounted cleanly (the host crashed) and repairs it: first as at every boot, then, where that gives up, with
- * every question answered yes. The disk must not be mounted.
+ * Checks and repairs an unmounted disk that was not unmounted cleanly (the host crashed): first like at boot, then, where that gives up,
+ * with all questions answered yes.
  */
 export async function repairDisk(image: string, signal: AbortSignal): Promise<void> {
   if (await isCorrected(['-p', image], signal)) return;

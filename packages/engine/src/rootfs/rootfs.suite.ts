@@ -6,18 +6,18 @@ import { test } from 'node:test';
 import type { Slot } from '../network/network.ts';
 import type { Rootfs } from './rootfs.ts';
 
-/** A host on which engines follow each other, with two slots to mount for. */
+/** A host on which engines run one after the other, with two slots for mounts. */
 export interface RootfsSuiteHost extends AsyncDisposable {
   /** A folder of the host for layers. */
   readonly scratch: string;
   readonly slots: readonly [Slot, Slot];
-  /** The root file system of an engine that starts now; `recover` was not called. */
+  /** The root file systems of a new engine; `recover` was not called. */
   open(): Rootfs;
-  /** Writes as root of the sandbox that runs on the mounted disk; rejects with the error the guest sees. */
+  /** Writes as root of the sandbox on the mounted disk; rejects with the guest's error. */
   write(handle: string, slot: Slot, path: string, content: string | Uint8Array): Promise<void>;
   read(handle: string, slot: Slot, path: string): Promise<string>;
   remove(handle: string, slot: Slot, path: string): Promise<void>;
-  /** Everything that exists of this engine's disks: files, mounts, loop devices. */
+  /** All files, mounts and loop devices of this engine's disks. */
   leftovers(): Promise<readonly string[]>;
 }
 
@@ -36,7 +36,7 @@ export function makeLayer(folder: string, files: Readonly<Record<string, string 
   return folder;
 }
 
-/** What every implementation of the port promises. */
+/** The contract of the port. */
 export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHost>): void {
   test(`${name}: a higher layer wins and its whiteouts hide what lies below`, async () => {
     await using host = await makeHost();

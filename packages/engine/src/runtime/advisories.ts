@@ -1,16 +1,16 @@
-/** A known hole of a runtime's, and what svc does about it itself. */
+/** A known vulnerability of a runtime, and svc's own mitigation. */
 export interface Advisory {
   readonly id: string;
   readonly runtime: string;
-  /** The first version of each line that is without it. Lines newer than all of these are, too. */
+  /** The first fixed version of each release line. Newer lines are fixed too. */
   readonly fixedIn: readonly string[];
-  /** Builds of Debian have it mended without another number. */
+  /** Debian's builds have the fix without a new version number. */
   readonly isMendedByDebian: boolean;
   readonly heldBy: string;
 }
 
 /**
- * Holes that let a sandbox reach the host, of runtimes that svc uses. crun's authors found it free of those of November 2025
+ * Vulnerabilities of runtimes that let a sandbox reach the host. crun's authors found it not affected by those of November 2025
  * (https://github.com/containers/crun/issues/1906); gVisor's runsc serves the guest with a kernel of its own.
  */
 const ADVISORIES: readonly Advisory[] = [
@@ -37,7 +37,7 @@ const ADVISORIES: readonly Advisory[] = [
   })),
 ];
 
-/** Those that the version does not have mended. An unknown version lacks none: there is nothing to go by. */
+/** The advisories that a version does not fix. Empty for an unknown version, which cannot be compared. */
 export function missingAdvisories(runtime: string, version: string | null): readonly Advisory[] {
   const numbers = version === null ? null : parse(version);
   if (version === null || numbers === null) return [];
@@ -57,7 +57,7 @@ interface Version {
   readonly patch: number;
 }
 
-/** A build before a release counts as the one before it. */
+/** A pre-release counts as the release before it. */
 function parse(version: string): Version | null {
   const match = /^v?(\d+)\.(\d+)\.(\d+)(-rc|~rc)?/.exec(version);
   if (match === null) return null;

@@ -6,14 +6,14 @@ import { removeTree } from '../host/run-files.ts';
 import { identifyProcess, parseIdentity, writtenIdentity } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
-/** What an OCI runtime and we keep about one sandbox. It appears before anything else of the sandbox and is removed after all else. */
+/** The files of an OCI runtime and of the engine for one sandbox. Created before all other resources of the sandbox and removed after them. */
 export interface Bundle {
   readonly folder: string;
   /** Written by the runtime when PID 1 runs. */
   readonly pidFile: string;
-  /** What the runtime complains about. */
+  /** The error log of the runtime. */
   readonly logFile: string;
-  /** For the runtime's own records of this one sandbox. */
+  /** The runtime's own state of this sandbox. */
   readonly stateFolder: string;
 }
 
@@ -35,35 +35,35 @@ export class Bundles {
     return bundleAt(folder);
   }
 
-  /** The process that the runtime says is PID 1; undefined until it says so. */
+  /** The process id that the runtime reports for PID 1; undefined until then. */
   claimedPid(handle: string): number | undefined {
     const text = readKernelFile(bundleAt(this.folder(handle)).pidFile);
     return text === undefined || text.trim() === '' ? undefined : Number(text);
   }
 
-  /** As `recordInit`, for a start whose end the engine of that time did not live to see. */
+  /** As `recordInit`, for a start that an earlier engine did not see complete. */
   recordInitOf(handle: string): ProcessIdentity | undefined {
     return this.recordInit(bundleAt(this.folder(handle)));
   }
 
-  /** Notes which process is PID 1, so that a later process of the engine can tell it from one that got its id. */
+  /** Records the identity of PID 1, so that a later engine can distinguish it from a process with a reused id. */
   recordInit(bundle: Bundle): ProcessIdentity | undefined {
     const identity = identifyProcess(Number(readKernelFile(bundle.pidFile)));
     if (identity !== undefined) writeFileSync(initFile(bundle.folder), writtenIdentity(identity));
     return identity;
   }
 
-  /** PID 1 of a start that was completed while it lived. */
+  /** PID 1 of a completed start. */
   init(handle: string): ProcessIdentity | undefined {
     return parseIdentity(readKernelFile(initFile(this.folder(handle))) ?? '');
   }
 
-  /** Whether a start of this sandbox was begun and not seen to succeed. */
+  /** Whether a start of this sandbox began and was not recorded as successful. */
   isUnfinished(handle: string): boolean {
     return existsSync(this.folder(handle)) && this.init(handle) === undefined;
   }
 
-  /** The runtime's log; empty when it wrote none. */
+  /** The runtime's log; empty when there is none. */
   log(bundle: Bundle): Promise<string> {
     return readFile(bundle.logFile, 'utf8').catch(() => '');
   }

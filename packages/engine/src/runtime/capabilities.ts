@@ -1,9 +1,9 @@
 /**
- * What root inside a sandbox may do beyond an ordinary user, each with the reason it is granted. All of them hold only inside the
- * user namespace of the sandbox. Whatever is not listed is refused: no NET_RAW (forged packets), no MKNOD, no SYS_ADMIN, no SYS_PTRACE,
- * no AUDIT_WRITE, no SYS_RESOURCE (raising its own limits).
- * The profile `restricted` drops the whole list for user processes: svc-init needs them to switch users and write files, and drops
- * them when it starts a process.
+ * Capabilities of root inside a sandbox, each with its reason. All of them apply only inside the user namespace of the sandbox. All others
+ * are dropped: no NET_RAW (forged packets), no MKNOD, no SYS_ADMIN, no SYS_PTRACE, no AUDIT_WRITE, no SYS_RESOURCE (raising its own
+ * limits).
+ * The profile `restricted` drops the whole list for user processes: svc-init needs them to switch users and write files, and drops them
+ * when it starts a process.
  */
 export const GUEST_CAPABILITIES: readonly string[] = [
   'CAP_CHOWN', // package managers and archives restore owners

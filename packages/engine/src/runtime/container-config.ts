@@ -7,7 +7,7 @@ import { guestResources } from './resources.ts';
 import { grantableRlimits } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
-/** How a sandbox that shares the host's kernel (runc, crun) is set up. */
+/** The configuration of a sandbox that shares the host's kernel (runc, crun). */
 export function containerConfig(
   spec: RuntimeSpec,
   host: HostAbilities,
@@ -41,15 +41,15 @@ export function containerConfig(
   });
 }
 
-/** The runtime's own threads count until it becomes svc-init; below this it cannot start. */
+/** The runtime's threads count until it executes svc-init; with a lower limit it cannot start. */
 const MIN_TASKS = 16;
 
-/** PID 1 is ours and not among the processes that were asked for. */
+/** One more than requested, because PID 1 is ours. */
 function taskLimit(maxProcesses: number): number {
   return Math.max(MIN_TASKS, maxProcesses + 1);
 }
 
-/** The host's kernel shows the whole machine in these files; programs size their pools and heaps by them. */
+/** Replaces files in which the host's kernel shows the whole machine; programs size their pools and heaps by them. */
 function truthfulFiles(spec: RuntimeSpec): OciMount[] {
   return [
     boundReadonly(spec.procFiles.meminfo, '/proc/meminfo'),
@@ -58,7 +58,7 @@ function truthfulFiles(spec: RuntimeSpec): OciMount[] {
   ];
 }
 
-/** Many programs read memory.max. On version 2 that is one read-only mount of the sandbox's own cgroup; version 1 would take nine. */
+/** Many programs read memory.max. On cgroup version 2 that is one read-only mount of the sandbox's own cgroup; version 1 would need nine. */
 function cgroupMount(host: HostAbilities): OciMount[] {
   if (host.cgroupVersion === 1) return [];
   const options = ['ro', 'nosuid', 'noexec', 'nodev', 'relatime'];

@@ -1,22 +1,22 @@
 /**
- * Where sandboxes that are pinned begin: where the fewest others are, and among such places in turn. Those of an earlier process of the
- * engine are not counted.
+ * Chooses the CPUs of pinned sandboxes: the position with the fewest other sandboxes, round robin among equals. Sandboxes of an earlier
+ * process of the engine are not counted.
  */
 export class CpuPlaces {
   readonly #counts: number[];
   readonly #taken = new Map<string, readonly number[]>();
   #next = 0;
 
-  /** `count`: how many CPUs there are. */
+  /** `count` is the number of CPUs. */
   constructor(count: number) {
     this.#counts = Array.from({ length: count }, () => 0);
   }
 
-  /** @returns the position of its first CPU; the others follow, beginning anew after the last one */
+  /** @returns the position of its first CPU; the others follow, with wrap-around */
   take(handle: string, vcpus: number): number {
     const { length } = this.#counts;
     this.leave(handle);
-    // It is pinned to none.
+    // It is not pinned.
     if (vcpus >= length) return 0;
     const places = Array.from({ length }, (_, turn) => this.#from(this.#next + turn, vcpus));
     const place = places.reduce((best, each) => (this.#load(each) < this.#load(best) ? each : best));

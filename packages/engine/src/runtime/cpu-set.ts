@@ -1,6 +1,6 @@
 /**
- * The CPUs that a sandbox is pinned to, in the kernel's list form, so that `nproc` inside shows its share and neighbours spread over
- * the host. Null when it may use them all.
+ * The CPUs that a sandbox is pinned to, in the kernel's list format, so that `nproc` inside shows its share and sandboxes are spread over
+ * the host. Null when it may use all CPUs.
  */
 export function pinnedCpus(allowed: readonly number[], vcpus: number, first: number): string | null {
   if (vcpus >= allowed.length) return null;
@@ -8,7 +8,7 @@ export function pinnedCpus(allowed: readonly number[], vcpus: number, first: num
   return picked.sort((a, b) => a - b).join(',');
 }
 
-/** The kernel's list form, "0-3,8". */
+/** Parses the kernel's list format, "0-3,8". */
 export function parseCpuList(text: string): readonly number[] {
   return text
     .trim()

@@ -29,7 +29,7 @@ export function crun(options: OciOptions & { readonly program?: string }): Runti
   );
 }
 
-/** crun refuses a hybrid host whose version 2 tree has controllers. Where that tree is covered it sees version 1 only. */
+/** crun refuses a hybrid host whose version 2 tree has controllers. With that tree covered it sees only version 1. */
 function unifiedTree({ version, trees }: CgroupLayout): string | undefined {
   return version === 2 ? undefined : trees.find((tree) => tree.version === 2)?.mountpoint;
 }

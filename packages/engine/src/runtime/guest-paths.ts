@@ -1,6 +1,6 @@
 /**
- * Files of /proc and /sys that tell about the host, about other sandboxes, or steer the host, hidden from sandboxes that share its kernel.
- * A path that this kernel does not have costs nothing.
+ * Files of /proc and /sys that reveal data of the host or other sandboxes, or control the host; hidden from sandboxes that share its
+ * kernel. A path that this kernel does not have is ignored.
  */
 export const MASKED_PATHS: readonly string[] = [
   '/proc/acpi',
@@ -44,7 +44,7 @@ export const MASKED_PATHS: readonly string[] = [
   '/sys/kernel/slab',
 ];
 
-/** Parts of /proc that programs read and that would steer the host when written. */
+/** Parts of /proc that programs read and that would control the host when written. */
 export const READONLY_PATHS: readonly string[] = [
   '/proc/bus',
   '/proc/fs',

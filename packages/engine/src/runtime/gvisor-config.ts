@@ -9,8 +9,8 @@ import { rlimitsOfInit } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
 /**
- * How a sandbox with gVisor's own kernel (runsc) is set up. /proc and /sys are that kernel's: there is nothing of the host to mask.
- * Resource limits are kept by it, so the host's own limits do not bound them.
+ * The configuration of a sandbox with gVisor's own kernel (runsc). That kernel provides /proc and /sys, so no files of the host need
+ * masking. It enforces resource limits itself, so the host's limits do not bound them.
  */
 export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfig {
   const rlimits = [...spec.rlimits.filter(({ resource }) => resource !== 'nproc'), processLimit(spec)];
@@ -18,7 +18,7 @@ export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfi
     mounts: [...systemMounts(spec), ...cpuFiles(spec), ...tmpKeeper(spec), ...requestedMounts(spec)],
     initEnvironment: [`SVC_CPUS=${spec.vcpus}`, 'SVC_SPAWN=shared'],
     namespaces: [
-      // A new one with the ids of the slot: runsc cannot join a user namespace.
+      // A new user namespace with the ids of the slot: runsc cannot join an existing one.
       { type: 'user' },
       { type: 'network', path: spec.slot.networkNamespace },
       { type: 'pid' },
@@ -39,17 +39,17 @@ export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfi
 }
 
 /**
- * gVisor's kernel and its file server live in the same cgroup as what they serve; this much on top is theirs. It is added once the
- * sandbox runs: at the start runsc takes the limit for the memory of the machine that it shows inside.
+ * gVisor's kernel and its file server run in the same cgroup as the guest; this is added to the limit for them. It is added once the
+ * sandbox runs: at start runsc takes the limit as the memory of the machine that it shows inside.
  */
 export const GVISOR_KERNEL_MIB = 64;
 
-/** The least that gVisor's kernel starts with. A smaller sandbox is shown this much. */
+/** The minimum memory of gVisor's kernel. A smaller sandbox is shown this much. */
 const BOOT_MIB = 32;
 
 /**
- * gVisor's kernel has two CPUs at the least: with one, each of its threads that waits for the host holds up all the others. What counts
- * CPUs inside is told as many as were asked for: by these files, or by the affinity that svc-init gives itself.
+ * gVisor's kernel has at least two CPUs: with one, each of its threads that waits for the host blocks all others. Programs that count CPUs
+ * get the requested number: from these files, or from the affinity that svc-init sets for itself.
  */
 function cpuFiles(spec: RuntimeSpec): OciMount[] {
   return [
@@ -59,8 +59,8 @@ function cpuFiles(spec: RuntimeSpec): OciMount[] {
 }
 
 /**
- * runsc covers an empty /tmp with a tmpfs: files there would count as memory and be lost on a restart. A mount inside keeps /tmp from
- * being empty, so that it stays on the disk of the sandbox.
+ * runsc covers an empty /tmp with a tmpfs: files there would count as memory and be lost on a restart. A mount inside /tmp prevents that,
+ * so that it stays on the disk of the sandbox.
  */
 function tmpKeeper(spec: RuntimeSpec): OciMount[] {
   if (spec.mounts.some(({ destination }) => normalize(`${destination}/`) === '/tmp/')) return [];
@@ -69,20 +69,17 @@ function tmpKeeper(spec: RuntimeSpec): OciMount[] {
 }
 
 /**
- * Guests stay below this many host threads unless they work at it, with many users at their limit each: then the host comes first and
- * the sandbox may hang.
+ * A limit of host threads that guests reach only on purpose, with many users at their limits: then the host is protected and the sandbox
+ * may hang.
  */
 function hostTaskLimit(maxProcesses: number): number {
   return 1024 + 16 * maxProcesses;
 }
 
-/**
- * A cgroup limit would count some seven host threads per guest process and hang the guest; gVisor's kernel counts its own processes,
- * per user.
- */
+/** A cgroup limit would count some seven host threads per guest process and hang the guest; gVisor's kernel counts its own processes, per user. */
 function processLimit(spec: RuntimeSpec): Rlimit {
   const asked = spec.rlimits.find(({ resource }) => resource === 'nproc');
-  // PID 1 is ours and not among the processes that were asked for.
+  // One more than requested, because PID 1 is ours.
   const hard = Math.min(asked?.hard ?? Infinity, spec.maxProcesses + 1);
   return { resource: 'nproc', soft: Math.min(asked?.soft ?? Infinity, hard), hard };
 }

@@ -5,7 +5,7 @@ import { allowedCpus } from './cpu-set.ts';
 import { canRaiseLimits, readRlimitCeilings } from './rlimits.ts';
 import type { RlimitCeilings } from './rlimits.ts';
 
-/** What this host lets a runtime limit. Asking for more than that fails a start. */
+/** The limits that this host supports. Requesting others makes a start fail. */
 export interface HostAbilities {
   readonly cgroupVersion: 1 | 2;
   readonly limitsCpu: boolean;
@@ -28,7 +28,7 @@ export function readHostAbilities(layout: CgroupLayout): HostAbilities {
     cgroupVersion: layout.version,
     limitsCpu: has('cpu'),
     limitsMemory: memory !== undefined,
-    // On version 2 the file is absent in the root cgroup, and runtimes pass over a kernel without swap by themselves.
+    // On version 2 the file is absent in the root cgroup, and runtimes handle a kernel without swap themselves.
     limitsSwap: layout.version === 2 || existsSync(`${memory}/memory.memsw.limit_in_bytes`),
     limitsProcesses: has('pids'),
     cpus: has('cpuset') ? allowedCpus(status) : [],

@@ -54,7 +54,7 @@ for (const createRuntime of [runc, crun, runsc]) {
         try {
           return [look(pid)];
         } catch {
-          // It has ended since it was listed.
+          // The process has ended since it was listed.
           return [];
         }
       });

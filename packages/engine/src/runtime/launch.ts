@@ -1,8 +1,8 @@
 import type { HostCalls, LaunchRequest } from '../host/host-calls.ts';
 
 /**
- * Runs a runtime's command, whose PID 1 inherits the streams. The helper does it: Node copies its whole process to start a program, and
- * nothing else goes on meanwhile.
+ * Runs a runtime's command, whose PID 1 inherits the streams. The helper starts it, because Node copies its whole process to start a
+ * program and blocks meanwhile.
  * Resolves with the exit code. Rejects when the program cannot be executed, and when `signal` aborts, after it was killed.
  */
 export async function launch(
@@ -13,7 +13,7 @@ export async function launch(
   return hostCalls.launch({ ...request, environment: RUNTIME_ENVIRONMENT }, signal);
 }
 
-/** All that a runtime's program sees of our environment. Set-up puts programs that the distribution lacks into /opt/svc/bin. */
+/** The whole environment of a runtime's program. Set-up installs programs that the distribution lacks in /opt/svc/bin. */
 export const RUNTIME_ENVIRONMENT = {
   PATH: '/opt/svc/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
 };

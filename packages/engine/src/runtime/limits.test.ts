@@ -49,7 +49,7 @@ for (const createRuntime of [runc, crun, runsc]) {
       assert.equal((await run('nproc')).output, '1\n');
       const before = guest.cgroups.usage(guest.spec.handle)?.cpuMicroseconds ?? 0;
       const startedAt = performance.now();
-      // For two seconds, and until each has done something, however slow the machine.
+      // For two seconds, and until each process has run, also on a slow machine.
       await run(
         `for i in 1 2 3; do
           (end=$(($(date +%s) + 2)); n=0; while [ $((n+=1)) -lt 200000 ]; do :; done
@@ -66,7 +66,7 @@ for (const createRuntime of [runc, crun, runsc]) {
       const places = await Promise.all(
         pids.map((pid) => readFile(`/proc/${pid}/status`, 'latin1').catch(() => null)),
       );
-      // Without those that have ended since they were listed.
+      // Leaves out processes that have ended since they were listed.
       const living = places.filter((status) => status !== null);
       assert.ok(living.length > 0);
       const count = sharesHostKernel ? 1 : availableParallelism();
@@ -86,7 +86,7 @@ for (const createRuntime of [runc, crun, runsc]) {
       const script =
         'mkfifo /tmp/gate; for i in $(seq 1 60); do (read x < /tmp/gate) & echo $i > /tmp/count; done';
       assert.match((await run(script)).output, /can't fork/);
-      // Opened again and again, for those that come to the gate late.
+      // Opened repeatedly, for processes that come to the gate late.
       const look = 'exec 3<> /tmp/gate; echo open >&3; ls | cat';
       await waitUntil(async () => {
         const ran = await run(look).catch(() => null);
@@ -132,7 +132,7 @@ for (const createRuntime of [runc, crun, runsc]) {
       assert.equal(tmp, root);
     });
 
-    // Last: on gVisor the whole sandbox dies of it.
+    // The last test, because on gVisor it ends the whole sandbox.
     test('a process beyond the memory limit is killed and counted as out of memory', async () => {
       const { handle } = guest.spec;
       assert.equal(guest.cgroups.oomKills(handle), 0);

@@ -12,7 +12,7 @@ export function mountsBelow(
     .toReversed();
 }
 
-/** The kernel writes blanks, tabs, line ends and backslashes as octal numbers. */
+/** The kernel escapes blanks, tabs, line ends and backslashes as octal numbers. */
 function unescaped(path: string): string {
   return path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -7,19 +7,19 @@ import type { RuntimeSpec } from './runtime.ts';
 /** The part of a sandbox's OCI configuration that depends on which kernel serves it. */
 export interface KernelParts {
   readonly mounts: readonly OciMount[];
-  /** `KEY=VALUE`: what svc-init is told besides what it always is. */
+  /** Additional environment of svc-init, as `KEY=VALUE`. */
   readonly initEnvironment?: readonly string[];
   readonly namespaces: readonly OciNamespace[];
   readonly resources: OciResources;
-  /** As granted to every process of the sandbox; svc-init sets them. */
+  /** The limits of every process of the sandbox; svc-init sets them. */
   readonly rlimits: readonly Rlimit[];
-  /** Those of them that the runtime sets on PID 1, because svc-init could not raise them. */
+  /** The limits among them that the runtime sets on PID 1, because svc-init could not raise them. */
   readonly initRlimits: readonly Rlimit[];
   readonly maskedPaths: readonly string[];
   readonly readonlyPaths: readonly string[];
 }
 
-/** Fields are those of https://github.com/opencontainers/runtime-spec/blob/v1.0.2/config-linux.md */
+/** Fields of https://github.com/opencontainers/runtime-spec/blob/v1.0.2/config-linux.md */
 export interface OciMount {
   readonly destination: string;
   readonly type: string;
@@ -47,14 +47,14 @@ export interface OciResources {
 export interface GuestConfig {
   /** The text of config.json. */
   readonly json: string;
-  /** As granted with it. */
+  /** The limits granted with it. */
   readonly rlimits: readonly Rlimit[];
 }
 
-/** Where the guest folder is shown. */
+/** The mount point of the guest folder. */
 export const GUEST_FOLDER = '/.svc';
 
-/** PID 1 is svc-init, root of its own user namespace, with nothing beyond the documented capabilities. */
+/** PID 1 is svc-init, root of its own user namespace, with only the documented capabilities. */
 export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
   const ids = [{ containerID: 0, hostID: spec.slot.idBase, size: 65_536 }];
   const config = {
@@ -96,7 +96,7 @@ export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
   return { json: JSON.stringify(config), rlimits: parts.rlimits };
 }
 
-/** When the host itself runs out of memory, sandboxes go before the engine and the server. */
+/** When the host runs out of memory, sandboxes are killed before the engine and the server. */
 const OOM_SCORE_ADJUSTMENT = 300;
 
 function ociRlimit({ resource, soft, hard }: Rlimit): object {

@@ -20,19 +20,19 @@ import type { Isolation, Runtime, RuntimeProbe, RuntimeSpec, Started } from './r
 import { startFailure } from './start-failure.ts';
 import { killUnfinishedStart, whenStartEnded } from './unfinished-start.ts';
 
-/** What sets one OCI runtime apart from the others. */
+/** The differences between OCI runtimes. */
 export interface OciProgram {
   readonly name: string;
   readonly isolation: Isolation;
-  /** The program itself; found on the PATH unless absolute. */
+  /** The program; looked up in PATH unless absolute. */
   readonly program: string;
-  /** PID 1 of the sandbox inherits them. */
+  /** The streams that PID 1 of the sandbox inherits. */
   readonly streams: Streams;
   /** What it starts is a kernel, and processes of that: the processes wait for their turn when they wake, the kernel does not. */
   readonly isKernel?: boolean;
-  /** It makes a copy of itself that nobody can change, and executes that, unless it is one. */
+  /** The program executes a sealed copy of itself, unless it is one already. */
   readonly isSealed?: boolean;
-  /** A folder that the program must find empty. */
+  /** A folder that must be empty for the program. */
   readonly cover?: string;
   /** `takePlace` spreads those that are pinned over the CPUs of the host. */
   configure(spec: RuntimeSpec, host: HostAbilities, takePlace: () => number): GuestConfig;
@@ -51,8 +51,8 @@ const PRECISE_NS = 50_000;
 const RESTING_NS = 1_000_000_000;
 
 /**
- * Runs sandboxes with an OCI runtime's command line, one process per start and none afterwards: life signs are read from /proc,
- * and what the runtime would do to kill and delete (signals, cgroups, its records) is done here in a tenth of the time.
+ * Runs sandboxes with an OCI runtime's command line, one process per start and none afterwards: liveness is read from /proc, and the
+ * runtime's kill and delete (signals, cgroups, its records) are done here in a tenth of the time.
  */
 export class OciRuntime implements Runtime {
   readonly name: string;
@@ -68,7 +68,7 @@ export class OciRuntime implements Runtime {
   readonly #kernels = new Map<string, readonly number[]>();
   readonly #places: CpuPlaces;
 
-  /** `folder` belongs to this runtime alone; it need not survive a reboot. */
+  /** `folder` is used by this runtime only; it need not survive a reboot. */
   constructor(program: OciProgram, options: OciOptions) {
     this.name = program.name;
     this.isolation = program.isolation;
@@ -96,7 +96,7 @@ export class OciRuntime implements Runtime {
       await this.settle(spec.handle);
       return { rlimits: config.rlimits };
     } catch (error) {
-      // What cannot be removed now stays in `list`, to be removed again; the first error tells more.
+      // A sandbox that cannot be removed now stays in `list`, to be removed again; the first error is the useful one.
       await this.remove(spec.handle).catch(() => undefined);
       throw error;
     }
@@ -127,7 +127,7 @@ export class OciRuntime implements Runtime {
     await this.#hostCalls.setPrecision(kernel, slackNs, isInterrupt);
   }
 
-  /** Whoever runs code of the guest was started by the kernel, and all that come later are started by those. */
+  /** The ancestors of all processes that run guest code, now and later. */
   #findKernel(handle: string): readonly number[] {
     return eldestOf(this.#cgroups.processIds(handle));
   }
@@ -151,7 +151,7 @@ export class OciRuntime implements Runtime {
   }
 
   async kill(handle: string): Promise<void> {
-    // A start that was given up, or left behind by an earlier process of the engine, must not complete after we have cleaned up.
+    // A start that was aborted, or left by an earlier engine, must not complete after the cleanup.
     if (this.#bundles.isUnfinished(handle)) {
       await killUnfinishedStart(this.#hostCalls, this.#bundles.folder(handle));
     }
@@ -164,7 +164,7 @@ export class OciRuntime implements Runtime {
     try {
       this.#bundles.remove(handle);
     } catch (error) {
-      // A runc that is killed half-way can leave a mount of its own program among its records.
+      // A killed runc can leave a mount of its own program among its records.
       if (!isErrno(error, 'EBUSY')) throw error;
       for (const path of mountsBelow(this.#bundles.folder(handle))) await this.#hostCalls.unmount(path);
       this.#bundles.remove(handle);
@@ -201,7 +201,7 @@ export class OciRuntime implements Runtime {
   }
 
   /**
-   * Whether a program whose helper was lost has started PID 1. It goes on without the helper, and svc-init connects before it ends: the
+   * Whether a program whose helper was lost has started PID 1. It continues without the helper, and svc-init connects before it ends: the
    * sandbox may be in use already.
    */
   async #endedWell(handle: string, signal: AbortSignal): Promise<boolean> {
@@ -215,6 +215,6 @@ export interface OciOptions {
   readonly cgroups: Cgroups;
   readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'goFirst' | 'setPrecision'>;
   readonly probe: ProbeMeans;
-  /** Shared by all that give sandboxes their CPUs; its own when there is no other. */
+  /** Shared by all runtimes that pin sandboxes; a new one by default. */
   readonly places?: CpuPlaces;
 }

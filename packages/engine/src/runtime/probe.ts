@@ -14,12 +14,12 @@ import type { HostCalls } from '../host/host-calls.ts';
 import { RUNTIME_ENVIRONMENT } from './launch.ts';
 import type { Runtime, RuntimeProbe, RuntimeSpec } from './runtime.ts';
 
-/** What a probe needs to start a sandbox for real. */
+/** The resources that a probe needs to start a sandbox for real. */
 export interface ProbeMeans {
   readonly hostCalls: Pick<HostCalls, 'createNamespaces' | 'removeNamespaces'>;
   /** The program svc-init. */
   readonly initProgram: string;
-  /** Where the probe may work; every folder above must let others pass (mode o+x). */
+  /** The probe's working folder; all parent folders must allow traversal (mode o+x). */
   readonly folder: string;
   /** Host id of the probe's root; 65,536 ids follow it. */
   readonly idBase: number;
@@ -59,7 +59,7 @@ export async function probeRuntime(
   };
 }
 
-/** The version in the first line that `--version` prints: "runc version 1.1.5+ds1". Null when it prints none, or not in time. */
+/** The version in the first line of `--version`: "runc version 1.1.5+ds1". Null when there is none, or on a timeout. */
 async function programVersion(program: string, signal: AbortSignal): Promise<string | null> {
   try {
     // SAFETY: the program is the operator's choice, without a shell.
@@ -71,7 +71,7 @@ async function programVersion(program: string, signal: AbortSignal): Promise<str
   }
 }
 
-/** Versions of runsc carry their date: "0.0~20240729.0", "release-20240729.0". */
+/** Versions of runsc contain their date: "0.0~20240729.0", "release-20240729.0". */
 export function releaseDate(version: string): Date | null {
   const match = /(?:^|\D)(20\d\d)(\d\d)(\d\d)(?:\D|$)/.exec(version);
   if (match === null) return null;
@@ -113,7 +113,7 @@ async function startForReal(runtime: ProbedRuntime, means: ProbeMeans, signal: A
 const DIAL_POLL_MS = 5;
 const HANDLE_PREFIX = 'probe-';
 
-/** Also takes away what a probe left when the engine was killed meanwhile. */
+/** Also removes leftovers of a probe whose engine was killed. */
 async function clearAway(runtime: ProbedRuntime, means: ProbeMeans, folder: string): Promise<void> {
   const handles = await runtime.list();
   for (const handle of handles) if (handle.startsWith(HANDLE_PREFIX)) await runtime.remove(handle);
@@ -124,7 +124,7 @@ async function clearAway(runtime: ProbedRuntime, means: ProbeMeans, folder: stri
 async function listen(server: Server, path: string): Promise<void> {
   server.listen(path);
   await once(server, 'listening');
-  // SAFETY: root of the sandbox is another host user; whoever else dials lacks the token.
+  // SAFETY: root of the sandbox is another host user; other processes that dial it lack the token.
   await chmod(path, 0o666);
 }
 
@@ -167,7 +167,7 @@ function isTimeout(error: unknown): boolean {
 }
 
 function messageOf(error: unknown): string {
-  // That cleaning up failed as well says less than why there was something to clean up.
+  // The original error is more useful than the one of the cleanup.
   if (error instanceof SuppressedError) return messageOf(error.suppressed);
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-/** What /proc/meminfo shows in a sandbox that shares the host's kernel, whose own file tells of the whole machine. */
+/** The content of /proc/meminfo for a sandbox that shares the host's kernel, whose own file describes the whole machine. */
 export function renderMeminfo(limitBytes: number, usedBytes: number): string {
   const total = toKib(limitBytes);
   const free = Math.max(0, total - toKib(usedBytes));
@@ -35,7 +35,7 @@ export function renderCpuinfo(hostCpuinfo: string, vcpus: number): string {
     .join('');
 }
 
-/** What /sys/devices/system/cpu/online shows: the C library counts processors there. */
+/** The content of /sys/devices/system/cpu/online, where the C library counts processors. */
 export function renderCpuOnline(hostCpus: number, vcpus: number): string {
   const count = Math.min(vcpus, hostCpus);
   return count === 1 ? '0\n' : `0-${count - 1}\n`;

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { readKernelFile } from '../cgroup/kernel-file.ts';
 
-/** Names one process of this host for good: ids are used again, and start times begin anew with each boot. */
+/** Identifies one process of this host uniquely: ids are reused, and start times are relative to a boot. */
 export interface ProcessIdentity {
   readonly pid: number;
   readonly startTicks: string;
   readonly bootId: string;
 }
 
-/** Undefined when there is no such process, or only its corpse. */
+/** Undefined when there is no such process, or it is a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const startTicks = startTicksOf(pid);
   return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() };
@@ -22,14 +22,14 @@ export function writtenIdentity(identity: ProcessIdentity): string {
   return `${identity.pid} ${identity.startTicks} ${identity.bootId}\n`;
 }
 
-/** Undefined when the text is cut short, as a crash can leave it. */
+/** Undefined when the text is truncated, for instance by a crash. */
 export function parseIdentity(text: string): ProcessIdentity | undefined {
   const match = /^(\d+) (\d+) ([0-9a-f-]{36})\n$/.exec(text);
   if (match?.[1] === undefined || match[2] === undefined || match[3] === undefined) return undefined;
   return { pid: Number(match[1]), startTicks: match[2], bootId: match[3] };
 }
 
-/** Those that no other of them has started. */
+/** The processes whose parent is not in the list. */
 export function eldestOf(pids: readonly number[]): readonly number[] {
   const all = new Set(pids);
   return pids.filter((pid) => !all.has(Number(statOf(pid)?.[1])));
@@ -39,11 +39,11 @@ function startTicksOf(pid: number): string | undefined {
   return statOf(pid)?.[19];
 }
 
-/** What the kernel says of a process that lives (proc(5)), from its state on. */
+/** The fields of a live process's stat file (proc(5)), from its state on. */
 function statOf(pid: number): readonly string[] | undefined {
   const stat = readKernelFile(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+  // The second field is the program's name in parentheses and may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const isDead = fields[0] === 'Z' || fields[0] === 'X';
   return isDead ? undefined : fields;

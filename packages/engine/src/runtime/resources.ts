@@ -21,13 +21,13 @@ export function guestResources(
     },
     memory: {
       ...(host.limitsMemory ? { limit: memoryBytes } : {}),
-      // Memory and swap together stay at the limit: no swap.
+      // The limit covers memory and swap together, so there is no swap.
       ...(host.limitsMemory && host.limitsSwap ? { swap: memoryBytes } : {}),
     },
   };
 }
 
-/** How much it may use, and how much of the processor it gets when sandboxes want more than there is. */
+/** The CPU quota, and the weight when sandboxes compete. */
 function cpuShare(vcpus: number): OciResources['cpu'] {
   const shares = Math.min(MOST_SHARES, vcpus * SHARES_PER_VCPU);
   return { shares, quota: vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US };

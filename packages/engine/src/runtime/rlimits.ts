@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Rlimit } from '@svc/contract';
 
-/** The largest hard limit that this engine can give a sandbox, per resource. A resource that is absent has none. */
+/** The largest hard limit that this engine can grant, per resource. An absent resource is unlimited. */
 export type RlimitCeilings = ReadonlyMap<Rlimit['resource'], number>;
 
 /**
- * Those that PID 1 in gVisor starts with, whose kernel lets nothing inside raise them. Not those that would harm it: it is ours and sets them on every process that it starts, and a
- * process can always lower what nobody limits.
+ * The limits that PID 1 in gVisor starts with, because gVisor's kernel allows no process inside to raise them. Limits that would harm
+ * svc-init are left out: it sets them on every process that it starts, which may lower an unlimited resource.
  */
 export function rlimitsOfInit(granted: readonly Rlimit[]): readonly Rlimit[] {
   return granted.filter(({ resource }) => !HARMFUL_TO_INIT.has(resource));
@@ -22,7 +22,7 @@ const HARMFUL_TO_INIT: ReadonlySet<Rlimit['resource']> = new Set([
   'rss',
 ]);
 
-/** Lowers what this engine may not grant: one value beyond its ceiling would make the runtime refuse the whole start. */
+/** Lowers limits that this engine cannot grant: one value above its ceiling would make the runtime refuse the whole start. */
 export function grantableRlimits(requested: readonly Rlimit[], ceilings: RlimitCeilings): readonly Rlimit[] {
   return requested.map(({ resource, soft, hard }) => {
     const granted = Math.min(hard, ceilings.get(resource) ?? Infinity);
@@ -36,7 +36,7 @@ export function readRlimitCeilings(): RlimitCeilings {
   return rlimitCeilings(limits, status, Number(readFileSync('/proc/sys/fs/nr_open', 'latin1')));
 }
 
-/** `openFiles`: what the kernel allows one process at most (fs.nr_open), privileged or not. */
+/** `openFiles`: the kernel's limit for one process (fs.nr_open), privileged or not. */
 export function rlimitCeilings(limits: string, status: string, openFiles: number): RlimitCeilings {
   const ceilings = new Map<Rlimit['resource'], number>();
   for (const [resource, title] of Object.entries(TITLES)) {
@@ -44,7 +44,7 @@ export function rlimitCeilings(limits: string, status: string, openFiles: number
     // SAFETY of the type: the keys of TITLES are checked to be exactly the resources.
     if (hard !== undefined) ceilings.set(resource as Rlimit['resource'], Number(hard));
   }
-  // A sandbox gets no more than the engine itself has, except for files, which the kernel bounds for everybody.
+  // A sandbox gets at most the engine's own limits, except for files, which the kernel bounds for all processes.
   if (canRaiseLimits(status)) ceilings.set('nofile', openFiles);
   return ceilings;
 }

@@ -35,7 +35,7 @@ test('the kernel of a sandbox goes before its processes, which wait for their tu
   assert.ok(after.count > before.count, `${after.count} processes, ${before.count} before`);
   assert.deepEqual([after.first, after.rest], [['0 -10'], ['3']]);
 
-  // As an engine leaves it that is killed during a start.
+  // The state that an engine leaves when it is killed during a start.
   for (const pid of before.kernel)
     execFileSync('chrt', ['--batch', '--all-tasks', '--pid', '0', String(pid)]);
   assert.deepEqual(order().first, ['3 -10']);

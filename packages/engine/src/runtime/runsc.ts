@@ -4,7 +4,7 @@ import type { OciOptions } from './oci-runtime.ts';
 import { CPU_PERIOD_US } from './resources.ts';
 import type { Runtime } from './runtime.ts';
 
-/** Sandboxes that talk to gVisor's kernel instead of the host's, started with a runsc of 2024 or newer. */
+/** Sandboxes on gVisor's kernel instead of the host's, started with a runsc of 2024 or newer. */
 export function runsc(options: OciOptions & { readonly program?: string }): Runtime {
   const program = options.program ?? 'runsc';
   return new OciRuntime(
@@ -14,12 +14,12 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
       program,
       streams: 'null',
       isKernel: true,
-      // Recent kernels have rmem_default there in each network namespace; runsc takes it for a sign of the host's own and refuses to start.
+      // Recent kernels have rmem_default in each network namespace; runsc takes it for the host's own and refuses to start.
       cover: '/proc/sys/net',
       configure: gvisorConfig,
       onStarted: ({ handle, memoryMib, vcpus }) => {
         options.cgroups.raiseMemoryLimit(handle, (memoryMib + GVISOR_KERNEL_MIB) * 1024 * 1024);
-        // A process that starts keeps the threads of gVisor's kernel busy on several CPUs for a moment.
+        // A starting process keeps threads of gVisor's kernel busy on several CPUs for a moment.
         options.cgroups.allowBurst(handle, vcpus * CPU_PERIOD_US);
       },
       command: (handle, bundle) => {
@@ -33,13 +33,13 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
 }
 
 const FLAGS = [
-  // Needs no hardware; kvm is faster where it works and hangs where it does not.
+  // Needs no hardware support; kvm is faster where it works and hangs where it does not.
   '--platform=systrap',
   '--network=sandbox',
-  // What the guest writes belongs on its own disk, not in runsc's memory.
+  // The guest's writes belong on its own disk, not in runsc's memory.
   '--overlay2=none',
   // svc-init dials the engine's socket; it cannot make sockets on the host.
   '--host-uds=open',
-  // As many CPUs as its quota has, two at the least.
+  // The number of CPUs of its quota, at least two.
   '--cpu-num-from-quota',
 ];

@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { HostCallError } from '../host/host-calls.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
-/** What is known about a start that did not succeed. */
+/** The evidence about a failed start. */
 export interface StartEvidence {
   /** Null when the program could not be executed at all. */
   readonly exitCode: number | null;
@@ -11,7 +11,7 @@ export interface StartEvidence {
   readonly cause?: unknown;
 }
 
-/** The error for a failed start: it names the cause and keeps host paths, the sandbox's token and its configuration to itself. */
+/** The error for a failed start: it names the cause and contains no host paths, token or configuration of the sandbox. */
 export function startFailure(runtime: string, spec: RuntimeSpec, evidence: StartEvidence): PlatformError {
   const told = lastComplaint(evidence.log);
   const reason = presentable(told ?? unexplained(runtime, evidence), spec);
@@ -22,7 +22,7 @@ export function startFailure(runtime: string, spec: RuntimeSpec, evidence: Start
 }
 
 function unexplained(runtime: string, { exitCode, cause }: StartEvidence): string {
-  // 127 comes from the shell that prepares the way for some runtimes.
+  // 127 comes from the shell that wraps some runtimes.
   const errno = cause instanceof HostCallError ? cause.errno : undefined;
   if (exitCode === 127 || errno === 'ENOENT') return `the program is not installed; install ${runtime}`;
   if (errno === 'ECHILD' || errno === 'ETIMEDOUT') return 'its helper svc-host ended meanwhile; try again';
@@ -48,7 +48,7 @@ function complaintIn(line: string): string | undefined {
   try {
     entry = JSON.parse(line);
   } catch {
-    // A line cut short by a crash says nothing we could rely on.
+    // A truncated line is ignored.
     return undefined;
   }
   if (typeof entry !== 'object' || entry === null) return undefined;
@@ -58,7 +58,7 @@ function complaintIn(line: string): string | undefined {
 
 const LONGEST_REASON = 500;
 
-/** A runtime may quote the whole configuration that it could not use: one line of it, up to the first quoted document. */
+/** A runtime may quote its whole configuration: keeps one line, up to the first quoted document. */
 function presentable(text: string, spec: RuntimeSpec): string {
   const [line = ''] = text.trim().split('\n');
   const [sentence = ''] = line.split(/[:,]?\s*[&{[]+\s*"?\w+"?:/);

@@ -49,7 +49,7 @@ for (const createRuntime of [runc, crun, runsc]) {
     world.defer(() => first.remove(spec.handle));
     await first.start(spec, AbortSignal.timeout(100_000));
     const note = join(world.folder, 'bundles', spec.handle, 'init');
-    // Where an engine stands that was killed before it could note which process is PID 1.
+    // The state of an engine that was killed before it could record PID 1.
     rmSync(note);
     const next = world.open();
     assert.equal(await next.isAlive(spec.handle), true);
@@ -59,7 +59,7 @@ for (const createRuntime of [runc, crun, runsc]) {
     rmSync(note);
     const pidFile = join(world.folder, 'bundles', spec.handle, 'pid');
     const pid = readFileSync(pidFile, 'utf8');
-    // The id of PID 1 may by now be that of any process.
+    // The id of PID 1 may belong to another process by now.
     writeFileSync(pidFile, String(process.pid));
     assert.equal(await world.open().isAlive(spec.handle), false);
     writeFileSync(pidFile, pid);
@@ -83,7 +83,7 @@ for (const createRuntime of [runc, crun, runsc]) {
     const spec = await world.spec();
     world.defer(() => runtime.remove(spec.handle));
     const starting = runtime.start(spec, AbortSignal.timeout(100_000));
-    // Heard below; what fails meanwhile is not nobody's.
+    // Awaited below; until then a rejection must not count as unhandled.
     starting.catch(() => undefined);
     await waitUntil(() => existsSync(hasStarted), { what: 'the program has started the sandbox' });
     world.killHelpers();

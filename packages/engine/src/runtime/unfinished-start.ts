@@ -9,17 +9,17 @@ const LOOK_MS = 20;
 
 type Means = Pick<HostCalls, 'isClaimed'>;
 
-/** Kills the commands that still work on a start. */
+/** Kills the commands of an unfinished start. */
 export async function killUnfinishedStart(hostCalls: Means, bundleFolder: string): Promise<void> {
   await untilDone('a start that was given up', async () => {
     const { pids, isSure } = await findStarters(hostCalls, bundleFolder);
-    // SAFETY: only the engine makes this folder, and its name is used once.
+    // SAFETY: only the engine creates this folder, and its name is never reused.
     for (const pid of pids) killProcess(pid);
     return isSure && pids.length === 0;
   });
 }
 
-/** Resolves when no command works on a start any more, whoever began it. */
+/** Resolves when all commands of a start have ended, also those of an earlier engine. */
 export async function whenStartEnded(
   hostCalls: Means,
   bundleFolder: string,
@@ -33,9 +33,9 @@ export async function whenStartEnded(
 }
 
 /**
- * The commands that work on a start: the runtime's program and its forks, some of which leave the process group and outlive the program.
- * They all carry the bundle's folder on their command line until they are in the cgroup of the sandbox; before that the helper claims
- * the folder. `isSure`: there is no other about to become one.
+ * The commands of a start: the runtime's program and its forks, some of which leave the process group and outlive the program. They have
+ * the bundle's folder on their command line until they enter the cgroup of the sandbox; before that the helper claims the folder. `isSure`
+ * is true when no other process can become one.
  */
 async function findStarters(
   hostCalls: Means,
@@ -48,13 +48,13 @@ async function findStarters(
   return { pids, isSure: !lines.some(({ pid, line }) => line === '' && isBeingExecuted(pid)) };
 }
 
-/** Whether a process has left one program and has not yet got the command line of the next: it could be any. */
+/** Whether a process is inside execve, between two programs, and its command line is not known yet. */
 function isBeingExecuted(pid: number): boolean {
   const stat = readKernelFile(`/proc/${pid}/stat`) ?? '';
-  // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+  // The second field is the program's name in parentheses and may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [memoryBytes, argumentsEnd] = [fields[20], fields[46]];
-  // Threads of the kernel and corpses have no memory.
+  // Kernel threads and zombies have no memory.
   return memoryBytes !== undefined && memoryBytes !== '0' && argumentsEnd === '0';
 }
 

@@ -14,7 +14,7 @@ interface AdoptRequest {
   readonly onOutOfMemory: () => void;
 }
 
-/** Takes up a run that outlived its engine. Undefined when it did not, or when its svc-init does not come back. */
+/** Reattaches to a run that survived a restart of the engine. Undefined when the run has ended or its svc-init does not reconnect. */
 export async function adoptRun(
   kit: Kit,
   { record, runtime, openLog, onOutOfMemory }: AdoptRequest,
@@ -27,7 +27,7 @@ export async function adoptRun(
   const { token } = recorded;
   const parts = { kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory };
   const run = await Run.listen({ ...parts, isFound: true });
-  // It may rest, and then takes its time to notice that we are here.
+  // A resting sandbox would take long to notice the new engine.
   run.wake();
   try {
     await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));

@@ -7,8 +7,8 @@ import { copyFromHost, type HostFiles } from './copy-from-host.ts';
 import type { EngineRecord } from './record.ts';
 
 /**
- * Changes the root file system as the spec's patches say, in order, before anyone can use the sandbox. svc-init does the work
- * inside, so a symlink of a hostile image leads nowhere but into its own sandbox.
+ * Applies the spec's patches to the root file system, in order, before the sandbox can be used. svc-init does the work inside, so a symlink
+ * of a hostile image leads nowhere but into its own sandbox.
  */
 export async function applyPatches(
   hostFiles: HostFiles,
@@ -79,7 +79,7 @@ async function write(
   await setMode(files, path, options.mode, signal);
 }
 
-/** The target must not exist, or may be replaced; its parents are made. */
+/** Makes the parent folders; an existing target is removed if it may be replaced, and refused otherwise. */
 async function makeRoom(
   files: ChannelFiles,
   path: string,

@@ -10,17 +10,17 @@ import { trustAuthority } from './trust-authority.ts';
 
 export interface NewNetwork {
   readonly network: Network;
-  /** Undefined: it stays as it is. */
+  /** Undefined leaves the ceiling unchanged. */
   readonly networkCeiling: readonly string[] | null | undefined;
-  /** Of secrets; those that are not given stay as they are. */
+  /** Secret values by name; secrets that are not named keep their values. */
   readonly values: SecretValues;
 }
 
 const TIMEOUT_MS = 15_000;
 
 /**
- * What becomes of the network of a spec: TLS and secrets stay unless they are given, and so does what cannot be changed; of the
- * rest what is absent becomes the default.
+ * Applies a change to the network of a spec. TLS settings and secrets stay unless they are given, and so do fields that cannot change at
+ * run time; all other absent fields return to their defaults.
  */
 export function changedNetwork({ network }: SandboxSpec, change: NetworkChange): Network {
   const {
@@ -34,15 +34,15 @@ export function changedNetwork({ network }: SandboxSpec, change: NetworkChange):
   return { ...rest, ...change };
 }
 
-/** What a sandbox is held to: what its record says, and values that it does not. */
+/** The network settings in force: those of the record, and the secret values, which are not in it. */
 interface NetworkState {
   readonly record: EngineRecord;
   readonly values: SecretValues;
 }
 
 /**
- * Lets the second state hold in place of the first one, and saves it. When it cannot be saved the first one holds on; an engine that
- * ends in between goes on with what is saved.
+ * Replaces the first state by the second and saves it. When saving fails the first state is restored; an engine that is killed in between
+ * continues with the saved state.
  */
 export async function holdNetwork(
   network: Pick<NetworkPort, 'setPolicy'>,
@@ -60,7 +60,7 @@ export async function holdNetwork(
   }
 }
 
-/** Does so for a sandbox, and tells it what that means inside: placeholders for new processes, and whom to trust. */
+/** Changes the network of a sandbox, and updates what it sees inside: placeholders for new processes, and trusted authorities. */
 export async function changeNetwork(
   kit: Pick<Kit, 'network' | 'secrets' | 'rlimitCeilings'>,
   run: Run | undefined,

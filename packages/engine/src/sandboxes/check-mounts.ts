@@ -8,8 +8,8 @@ import { checkDiskImage, diskImageSource } from './stage-disk-image.ts';
 import type { Source } from './stage-source.ts';
 
 /**
- * Refuses mounts that this host cannot give, by name. Of volumes the engine is told at the create only; what else changes until the
- * start is judged again there, by the kernel.
+ * Refuses mounts that this host cannot provide, naming them. The engine learns the volumes only at create; everything else can change until
+ * the start, where the kernel checks it again.
  */
 export async function checkMounts(
   kit: Pick<MountKit, 'bindRoots' | 'diskImageRoots'>,
@@ -43,13 +43,13 @@ function sourceOf(
     : undefined;
 }
 
-/** SAFETY: nobody learns what the host has outside of the root. What changes meanwhile is judged again by the kernel. */
+/** SAFETY: the answer does not reveal files of the host outside of the root. The kernel checks again what changes in the meantime. */
 async function isThere({ root, path }: Source): Promise<boolean> {
   const resolved = await resolveInside(path, (inside) => join(root, ...inside));
   return resolved !== null && resolved.isThere;
 }
 
-/** The same refusal, by the name of the field that the caller sent. */
+/** Rethrows a refusal with the name of the field that the caller sent. */
 function inWordsOf<T>(field: string, work: () => T): T {
   try {
     return work();

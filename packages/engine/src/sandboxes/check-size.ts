@@ -2,7 +2,7 @@ import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 
-/** What one sandbox can have at most: all that this host has. */
+/** The largest size of one sandbox: the whole host. */
 export interface HostSize {
   readonly vcpus: number;
   readonly memoryMib: number;
@@ -10,7 +10,7 @@ export interface HostSize {
 }
 
 /**
- * What is beyond the host would be shown and charged, and never given. A sandbox that asks for nothing fits every host.
+ * Refuses more than the host has, which would be shown and charged but never be available. A sandbox that asks for nothing fits every host.
  * @throws PlatformError `invalid_sandbox_config` naming the field and its maximum
  */
 export function checkSize({ resources }: SandboxSpec, host: HostSize): void {

@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract/errors';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 
-/** The runtime for a class. A class that this host lacks is refused with the reason: protection is never silently weakened. */
+/** The runtime for a class of isolation. A class that this host lacks is refused with the reason; it is never replaced by a weaker one. */
 export function chooseRuntime(
   kit: Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing'>,
   wanted: Isolation | undefined,

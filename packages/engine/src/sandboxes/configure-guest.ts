@@ -11,7 +11,7 @@ import type { Kit } from './kit.ts';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 
-/** Sends svc-init what every process starts from. */
+/** Sends svc-init the configuration of new processes: environment, user, folder and limits. */
 export async function configure(
   kit: Pick<Kit, 'rlimitCeilings'>,
   run: Run,
@@ -22,8 +22,8 @@ export async function configure(
 }
 
 /**
- * As `configure`, for a sandbox that was configured for `before` and not used since: it is told what has changed, if anything has.
- * With `endsSpares` in any case: that ends what was started while it waited.
+ * As `configure`, for a sandbox that was configured for `before` and not used since: sends the difference, if there is one. With
+ * `endsSpares` it sends in any case, which ends the processes started ahead.
  */
 export async function configureAgain(
   kit: Pick<Kit, 'rlimitCeilings'>,
@@ -53,7 +53,7 @@ function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: EngineReco
   return { ...config, rlimits: rlimits.map(toGuestLimit), unkept_limits: NOT_KEPT[record.isolation] };
 }
 
-/** The kernel's own word for no limit, which is no number that JavaScript has. */
+/** The kernel's value for "no limit", which a JavaScript number cannot hold. */
 const RLIM_INFINITY = 2n ** 64n - 1n;
 
 function toGuestLimit({ resource, soft, hard }: Rlimit): Payload {

@@ -32,7 +32,7 @@ export async function copyFromHost(
   await copyEntry(folder.files, `/${place.path}`, target, signal);
 }
 
-/** It was held for the copy alone, unless the sandbox has it mounted too. */
+/** Releases the volume after the copy, unless the sandbox has it mounted too. */
 async function releaseHostVolume(kit: HostFiles, record: EngineRecord): Promise<void> {
   if (record.hostVolume === null || volumesOf(record).includes(record.hostVolume)) return;
   await kit.volumes.detach(record.hostVolume, record.handle);

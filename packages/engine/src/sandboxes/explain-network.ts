@@ -8,7 +8,7 @@ import { explain, type Question } from '../policy/explain.ts';
 import { normalizeName } from '../policy/names.ts';
 import { interceptionOf } from './interception.ts';
 
-/** Which rule decides about a connection, and what would become of each secret in a request over it. */
+/** Tells which rule decides about a connection, and whether each secret would be sent in a request over it. */
 export function explainNetwork(
   network: Network | undefined,
   question: Question,
@@ -21,13 +21,13 @@ export function explainNetwork(
   };
 }
 
-/** Of a host that proves its name where TLS is read. Where nothing is read, no placeholder is looked for. */
+/** Lists the secrets for a host whose name is proved where TLS is read. Connections that are not read are not searched for placeholders. */
 function secretsTowards(
   network: Network | undefined,
   { direction = 'egress', host, port, protocol }: Question,
 ): NetworkExplanation['secrets'] {
   const names = (network?.secrets?.entries ?? []).map(({ env_var: name }) => name);
-  // Not their values: only whether there is one makes a difference.
+  // Values are not needed here: it only matters whether a secret has one.
   const read = interceptionOf(network, Object.fromEntries(names.map((name) => [name, ''])));
   if (read === null || protocol !== 'tcp' || direction !== 'egress' || parseAddress(host) !== null) return [];
   const isProven = read.interceptedPorts.includes(port);

@@ -8,7 +8,7 @@ import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 import { keepsSpares } from './spare-process.ts';
 
-/** What a sandbox that waited in the pool learns of its caller. */
+/** The part of a create that a pooled sandbox receives when it is handed out. */
 export type Identity = Pick<
   EngineRecord,
   'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope' | 'networkCeiling'
@@ -17,11 +17,11 @@ export type Identity = Pick<
 interface Waiting {
   readonly kept: KeptRecord;
   readonly run: Run;
-  /** Something was started in it while it waited. */
+  /** Processes were started ahead in it while it was in the pool. */
   readonly hasSpares: boolean;
 }
 
-/** Makes a running sandbox of the pool a caller's: from now on its record, configuration, network and scripts are what they asked for. */
+/** Hands a running sandbox of the pool to a caller: its record, configuration, network and scripts become those of the request. */
 export async function handOut(
   kit: Kit,
   { kept, run, hasSpares }: Waiting,
@@ -36,14 +36,14 @@ export async function handOut(
   const endsSpares = hasSpares && !keepsSpares(before, record);
   kept.append(record);
   kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {});
-  // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
+  // In parallel, because the caller waits. All steps are over before the sandbox is handed over or, when one fails, removed.
   await settleAll([
     configureAgain(kit, run, { before, record, endsSpares }, signal),
     applyNetwork(kit.network, run.slot, record, kit.secrets.of(record.handle)),
   ]);
   await makeUsable(kit, kept, run, signal);
   run.touch();
-  // For what its caller is going to start; that takes a millisecond, which the answer need not wait for.
+  // Wakes the sandbox for the caller's first process; that takes a millisecond, which the answer need not wait for.
   setImmediate(() => {
     run.wake();
     run.restSoon();

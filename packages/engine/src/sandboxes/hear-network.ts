@@ -5,12 +5,12 @@ import type { Sandbox } from './sandbox.ts';
 
 type HearingKit = Pick<Kit, 'events' | 'logger'>;
 
-/** Writes down what was decided about the network of sandboxes, tells of what they were kept from, and ends those that are to end for it. */
+/** Logs network decisions of sandboxes, reports denials to them, and ends sandboxes whose policy asks for that. */
 export function hearNetwork(kit: Kit, list: () => readonly Sandbox[]): void {
   kit.network.onReport = (key, { decisions, leftOut }) => {
-    // The slot of one that is being stopped is in its record alone.
+    // A sandbox that is being stopped has its slot only in the record.
     const sandbox = list().find(({ run, record }) => (run?.slot ?? record.run?.slot)?.key === key);
-    // Nobody has those that wait in the pool.
+    // Sandboxes in the pool belong to no caller yet.
     if (sandbox === undefined || sandbox.record.id === null) return;
     for (const { decision, count } of decisions) noteDecision(kit, sandbox, decision, count);
     sandbox.networkLog.leaveOut(leftOut);
@@ -42,7 +42,7 @@ export function noteDecision(
       .catch((error: unknown) => kit.logger.error({ error, id }, 'could not end the sandbox'));
 }
 
-/** In the words of an explanation. */
+/** The reason as `explain` words it. */
 function reasonOf(network: Parameters<typeof ruleAt>[0], decision: NetworkDecision): string {
   const { kind, verdict: action, host, address, port, protocol, decidedBy, rule } = decision;
   return sentence({
@@ -57,7 +57,7 @@ function reasonOf(network: Parameters<typeof ruleAt>[0], decision: NetworkDecisi
   });
 }
 
-/** No value, no query and no header is part of it. */
+/** The details never contain a secret's value, a query or a header. */
 function detailsOf({ secret, ...decision }: NetworkDecision, reason: string) {
   const { kind, host, address, port, protocol, decidedBy, rule } = decision;
   if (secret === undefined)

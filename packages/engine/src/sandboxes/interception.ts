@@ -15,8 +15,8 @@ const PEM = /^\s*-----BEGIN CERTIFICATE-----/;
 type Entry = NonNullable<Network['secrets']>['entries'][number];
 
 /**
- * How the connections of a sandbox are read; null when they are not. A secret without a value is one that no host may have, so that
- * requests with its placeholder are stopped.
+ * How the connections of a sandbox are intercepted; null when they are not. A secret without a value is allowed for no host, so requests
+ * with its placeholder are blocked.
  */
 export function interceptionOf(network: Network | undefined, values: SecretValues): Interception | null {
   if (network === undefined || !isIntercepted(network)) return null;
@@ -41,7 +41,7 @@ export function interceptionOf(network: Network | undefined, values: SecretValue
   };
 }
 
-/** Lets the packet filter and the proxy hold a slot to what a spec says. */
+/** Applies the network part of a spec to the packet filter and the proxy. */
 export async function applyNetwork(
   port: Pick<NetworkPort, 'setPolicy'>,
   slot: Slot,
@@ -56,7 +56,7 @@ export async function applyNetwork(
   );
 }
 
-/** What of a record says where a sandbox may go. */
+/** The fields of a record that define where a sandbox may connect to. */
 export type HeldNetwork = Pick<EngineRecord, 'spec' | 'networkCeiling' | 'imageScope'>;
 
 /** @throws PlatformError `invalid_sandbox_config` that names the entry without a value. */
@@ -66,7 +66,7 @@ export function requireValues(network: Network | undefined, values: SecretValues
       throw invalid(`network.secrets.entries[${index}].value`, `the value of ${name} is missing; send it`);
 }
 
-/** Refuses what cannot be done about TLS and secrets. */
+/** Refuses TLS and secret settings that cannot be enforced. */
 export function checkInterception({ network }: { readonly network?: Network | undefined }): void {
   const { tls } = network ?? {};
   if ((tls?.intercept_ca?.cert_path ?? tls?.intercept_ca?.key_path ?? null) !== null)

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { DEFAULT_LOG_LEVEL, LOG_LEVELS, type LogLevel } from '@svc/contract/spec';
 import { SandboxLog } from '../logs/sandbox-log.ts';
 
-/** What svc itself says about a sandbox: lines of the source `system` in its log, as many as the spec asks for. */
+/** Writes svc's own messages about a sandbox to its log, as lines of the source `system`, filtered by the level of the spec. */
 export class Journal {
   readonly #folder: string;
   readonly #level: () => LogLevel | null | undefined;
@@ -19,7 +19,7 @@ export class Journal {
     return this.#log;
   }
 
-  /** Nothing while the log is not open. */
+  /** Does nothing while the log is not open. */
   note(level: LogLevel, text: string): void {
     const wanted = this.#level() ?? DEFAULT_LOG_LEVEL;
     if (LOG_LEVELS.indexOf(level) <= LOG_LEVELS.indexOf(wanted)) this.#log?.system(text);

@@ -12,20 +12,20 @@ interface Control {
 const ATTACH_TIMEOUT_MS = 10_000;
 
 /**
- * The command that a sandbox runs from its start. svc-init keeps its output until we acknowledge it, and we acknowledge
- * what is in the log: a crash of the engine loses and repeats nothing.
+ * The command that a sandbox runs from its start. svc-init keeps its output until we acknowledge it, and we acknowledge it once it is in
+ * the log: a crash of the engine neither loses nor repeats output.
  */
 export class MainProcess {
-  /** Unique per run, so that the log of one run never answers for another. */
+  /** Unique per run, so that output of an earlier run is never taken for that of this one. */
   readonly key: string;
   readonly #log: SandboxLog;
   readonly #control: Control;
   readonly #logged = { stdout: 0, stderr: 0 };
-  /** Bytes of a character whose end has not arrived. */
+  /** Bytes of an incomplete UTF-8 character. */
   readonly #held = { stdout: new Uint8Array(), stderr: new Uint8Array() };
   #tty = false;
   #running = false;
-  /** It ended while nobody listened: reported when the last byte of its output is here. */
+  /** An exit that is not reported yet: it is reported when the last byte of the output has arrived. */
   #pendingExit: { readonly state: ProcessState; readonly report: (state: ProcessState) => void } | undefined;
 
   constructor(key: string, log: SandboxLog, control: Control) {
@@ -64,19 +64,19 @@ export class MainProcess {
     this.#running = true;
   }
 
-  /** Takes the process up again after the connection was lost. */
+  /** Resumes reading the process's output after the connection was lost. */
   resume(state: ProcessState, onExited: (state: ProcessState) => void): void {
     this.#running = state.running;
     this.#tty = state.tty;
     this.#attach(state, onExited).catch(() => {
-      // The connection broke again: the next hello tries once more.
+      // The connection broke again; the next hello retries.
     });
   }
 
   receive(output: ProcessOutput): void {
     const { stream, data, offset } = output;
     const held = this.#held[stream];
-    // An offset that does not continue the stream means that a guest plays tricks; what it says is logged as it comes.
+    // Only a misbehaving guest sends an offset that does not continue the stream; its output is logged as it comes.
     const bytes = held.length === 0 ? data : Buffer.concat([held, data]);
     const length = completeLength(bytes);
     const end = offset + data.length;
@@ -87,7 +87,7 @@ export class MainProcess {
     this.#reportPendingExit();
   }
 
-  /** Writes what is left of an incomplete character when the process has ended. */
+  /** Writes the bytes of an incomplete character when the process has ended. */
   finish(): void {
     this.#running = false;
     for (const stream of ['stdout', 'stderr'] as const) {

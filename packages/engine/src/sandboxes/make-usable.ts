@@ -7,7 +7,7 @@ import { withoutPatches, type EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 import { trustAuthority } from './trust-authority.ts';
 
-/** What must have happened in a run before a caller may use the sandbox: its patches are applied, and its main command runs. */
+/** Prepares a run for its caller: applies the patches and starts the main command. */
 export async function makeUsable(
   kit: Pick<Kit, 'mounts' | 'network'>,
   kept: KeptRecord,
@@ -27,8 +27,8 @@ export async function makeUsable(
 }
 
 /**
- * Makes sure that commands can be started: the working directory is made when the image lacks it, and an unknown user is told now
- * rather than with every command, and programs trust whom they meet. After the patches, which may bring both.
+ * Makes sure that commands can be started: makes the working directory when the image lacks it, refuses an unknown user now rather than
+ * with every command, and installs trusted authorities. Runs after the patches, which may add both.
  */
 async function prepareCommands(
   kit: Pick<Kit, 'network'>,

@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import type { Journal } from './journal.ts';
 import { inWords } from './step-timer.ts';
 
-/** After this long a caller notices that it waits for a stop. What takes long is most often `processes`: those that do not heed SIGTERM, and data to be written. */
+/** Slower stops are logged by the engine too. Most time usually goes into `processes` (those that ignore SIGTERM) and into writing data. */
 const LONG_MS = 2000;
 
-/** Says where the time of a stop went: in the sandbox's log for who asked for it, in the engine's when it took long. */
+/** Logs the duration of each step of a stop: in the sandbox's log, and in the engine's log when it took long. */
 export function noteStop(
   logger: Pick<Logger, 'warn'>,
   journal: Pick<Journal, 'note'>,

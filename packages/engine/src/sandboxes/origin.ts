@@ -6,9 +6,9 @@ import type { Image, ResolveOptions } from '../images/images.ts';
 import type { NewDisk } from '../rootfs/rootfs.ts';
 import type { Kit } from './kit.ts';
 
-/** What a new sandbox begins with. */
+/** The initial state of a new sandbox. */
 export interface Origin {
-  /** As asked for, completed with what the origin decides. */
+  /** The requested spec, completed with values of the image or snapshot. */
   readonly spec: SandboxSpec;
   readonly image: Image;
   /** An empty disk, or a copy of a snapshot's. */
@@ -20,7 +20,10 @@ type OriginRequest = Pick<
   'spec' | 'snapshot' | 'registryAuth' | 'imageScope' | 'maxHeldBytes'
 >;
 
-/** An image, pulled when the policy says so, and an empty disk; or a snapshot's disk on the image that it was made on. */
+/**
+ * Resolves the origin of a create: an image, pulled if the policy says so, with an empty disk; or a snapshot's disk on the image that it
+ * was made on.
+ */
 export async function originOf(
   kit: Kit,
   request: OriginRequest,
@@ -54,7 +57,7 @@ async function fromSnapshot(kit: Kit, spec: SandboxSpec, id: string): Promise<Or
   const { reference } = snapshot.image;
   const sizeMib = spec.resources?.disk_size_mib ?? snapshot.diskSizeMib;
   if (sizeMib < snapshot.diskSizeMib) throw tooSmall(snapshot.diskSizeMib);
-  // Counted as in use by the snapshot, so only someone who removed files by hand is told this.
+  // The snapshot holds its image, so this happens only after files were removed by hand.
   const image = (await kit.images.get(snapshot.image.id)) ?? missingImage(reference);
   const resources = { vcpus: DEFAULT_VCPUS, memory_mib: DEFAULT_MEMORY_MIB, ...spec.resources };
   return {

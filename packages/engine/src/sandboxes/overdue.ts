@@ -2,21 +2,21 @@ import type { EndingView } from '../client/engine-api.ts';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 
-/** What is looked at of a sandbox. */
+/** The properties of a sandbox that deadlines depend on. */
 interface Lived {
   readonly record: EngineRecord;
   readonly run: Pick<Run, 'idleMs'> | undefined;
 }
 
-/** How long before its end a sandbox is known to end, unless half of its whole time is shorter. */
+/** The end of a sandbox is announced this long before, or at half of its lifetime if that is shorter. */
 const ANNOUNCED_MS = 60_000;
 
-/** Why a sandbox that runs has run long enough; undefined when it has not. */
+/** The deadline that a running sandbox has passed; undefined when it has passed none. */
 export function overdue(sandbox: Lived, now: number): EndingView['reason'] | undefined {
   return endsOf(sandbox, now).find(({ leftMs }) => leftMs <= 0)?.reason;
 }
 
-/** The end of a sandbox that comes soon unless somebody changes its lifetime, or uses it. */
+/** The upcoming end of a sandbox, unless its lifetime is changed or it is used. */
 export function endingOf(sandbox: Lived, now: number): EndingView | null {
   const soon = endsOf(sandbox, now).filter(
     ({ leftMs, wholeMs }) => leftMs <= Math.min(ANNOUNCED_MS, wholeMs / 2),

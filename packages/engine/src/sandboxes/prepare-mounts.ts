@@ -15,13 +15,13 @@ import { ownerOf, stageSource, type Source } from './stage-source.ts';
 export interface MountKit extends DiskImageKit {
   readonly volumes: Volumes;
   readonly bindRoots: readonly string[];
-  /** Where sources are put so that only the engine can change what a path means. */
+  /** A folder that only the engine can change; sources are bound here before they are mounted. */
   readonly stagingFolder: string;
 }
 
 /**
- * Turns the mounts of a spec into paths that a runtime can mount. Each source is resolved inside its root by the kernel and
- * bound to a staging path of ours, so a symlink planted later cannot redirect it.
+ * Turns the mounts of a spec into paths that a runtime can mount. The kernel resolves each source inside its root, and it is bound to a
+ * staging path of ours, so a symlink planted later cannot redirect it.
  */
 export async function prepareMounts(
   kit: MountKit,
@@ -44,11 +44,11 @@ function makeStaging(kit: MountKit, handle: string, slot: Slot): void {
   const folder = join(kit.stagingFolder, handle);
   mkdirSync(kit.stagingFolder, { recursive: true, mode: 0o711 });
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // SAFETY: a runtime looks at the sources as root of the sandbox, which is this user here; no other user of the host may.
+  // SAFETY: a runtime reads the sources as root of the sandbox, which is this user here; no other user of the host may.
   chownSync(folder, slot.idBase, slot.idBase);
 }
 
-/** Undoes the staging; what the sandbox has mounted stays mounted there. Can be repeated. */
+/** Undoes the staging; mounts inside the sandbox stay. Can be repeated. */
 export async function releaseStaging(kit: MountKit, handle: string): Promise<void> {
   const folder = join(kit.stagingFolder, handle);
   if (existsSync(folder)) {
@@ -58,7 +58,7 @@ export async function releaseStaging(kit: MountKit, handle: string): Promise<voi
   await releaseDiskImages(kit, handle);
 }
 
-/** Gives the volumes back. Can be repeated. */
+/** Releases the volumes. Can be repeated. */
 export async function releaseVolumes(kit: MountKit, record: EngineRecord): Promise<void> {
   for (const id of volumesOf(record)) await kit.volumes.detach(id, record.handle);
 }
@@ -70,7 +70,7 @@ export function volumesOf(record: EngineRecord): string[] {
   return [...new Set(needsHostVolume && record.hostVolume !== null ? [...named, record.hostVolume] : named)];
 }
 
-/** The volume that this sandbox's creator means by a name; names like `constructor` are names too. */
+/** The volume behind a name in the spec; `constructor` is a valid name. */
 function volumeNamed(record: EngineRecord, name: string): string {
   return (Object.hasOwn(record.volumes, name) ? record.volumes[name] : undefined) ?? name;
 }
@@ -85,12 +85,11 @@ async function prepareMount(
 ): Promise<RuntimeMount> {
   const options = mount.options ?? {};
   const common = {
-    // `checkSpec` has refused paths that climb.
+    // `checkSpec` has refused paths with `..`.
     destination: normalizeGuestPath(mount.guest) ?? mount.guest,
     readonly: options.readonly ?? false,
     noexec: options.noexec ?? false,
-    // Whatever was asked: no program gains privileges here anyway, and sources are mounted so, which cannot be taken back
-    // inside a user namespace.
+    // Always: no program gains privileges here anyway, and sources are mounted `nosuid`, which a user namespace cannot undo.
     nosuid: true,
     nodev: true,
   };
@@ -120,7 +119,7 @@ async function sourceOf(
   return await hostSource(kit, record, mount.host, signal);
 }
 
-/** Where a `host` path of a spec lies: inside the host volume when relative, inside an allowed root when absolute. */
+/** Resolves a `host` path of a spec: inside the host volume when relative, inside an allowed root when absolute. */
 export async function hostSource(
   kit: MountKit,
   record: EngineRecord,
@@ -141,7 +140,7 @@ export async function hostSource(
   return bindSource(kit, host, record.hostFolder);
 }
 
-/** Where an absolute path of a caller lies. @throws PlatformError `invalid_sandbox_config` when it may not be mounted */
+/** Resolves an absolute path of a caller. @throws PlatformError `invalid_sandbox_config` when it may not be mounted */
 export function bindSource(
   kit: Pick<MountKit, 'bindRoots'>,
   host: string,

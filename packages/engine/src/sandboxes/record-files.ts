@@ -17,7 +17,7 @@ const REPLACE_MS = 1_000;
 export class RecordFiles {
   readonly #folder: string;
   readonly #replaceMs: number;
-  /** Files with more than one line, which are about to be replaced. */
+  /** Files with more than one line, and the timers that will rewrite them. */
   readonly #appended = new Map<string, NodeJS.Timeout>();
 
   constructor(folder: string, options: { readonly replaceMs?: number } = {}) {
@@ -32,8 +32,8 @@ export class RecordFiles {
   }
 
   /**
-   * `durable`: on disk before this returns, so that it also survives a loss of power. Otherwise written at once and without
-   * waiting for a thread: four short calls into the page cache, which a caller's start would wait milliseconds for.
+   * `durable`: on disk before this returns, so that it also survives a power loss. Otherwise written synchronously into the page cache by
+   * four short calls; a thread would add milliseconds to a start.
    */
   async write(record: EngineRecord, options: { readonly durable: boolean }): Promise<void> {
     const folder = this.folderOf(record.handle);
@@ -46,14 +46,14 @@ export class RecordFiles {
     });
     if (options.durable) await flush(temporary);
     renameSync(temporary, join(folder, 'record.json'));
-    // Its name, and that of its folder.
+    // Flushes the directory entries of the file and of its folder.
     if (options.durable) await Promise.all([flush(folder), flush(this.#folder)]);
   }
 
   /**
-   * As `write` without `durable`, for a record that is there and a caller who waits. A file that is replaced goes to disk at once, which
-   * takes the kernel up to ten times as long as another line; so that the line does not wait there for half a minute, the file is
-   * replaced a little later.
+   * As `write` without `durable`, for an existing record and a caller who waits. The kernel flushes a replaced file at once, which takes up
+   * to ten times as long as appending a line. The file is replaced a little later, so that the appended line does not stay in the page
+   * cache for half a minute.
    */
   append(record: EngineRecord, onFailure: (error: unknown) => void): void {
     const path = join(this.folderOf(record.handle), 'record.json');
@@ -65,7 +65,7 @@ export class RecordFiles {
     this.#appended.set(record.handle, setTimeout(replace, this.#replaceMs).unref());
   }
 
-  /** All records; folders without a readable one are handed to `onBroken`, with `ENOENT` when none was ever written. */
+  /** Reads all records. Folders without a readable one are passed to `onBroken`, with `ENOENT` when none was ever written. */
   async readAll(onBroken: (handle: string, error: unknown) => void): Promise<EngineRecord[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const records: EngineRecord[] = [];
@@ -73,7 +73,7 @@ export class RecordFiles {
       if (!HANDLE.test(handle)) continue;
       try {
         const text = await readFile(join(this.#folder, handle, 'record.json'), 'utf8');
-        // Records of an engine that knew no such folders have none.
+        // Records of older engines lack `hostFolder`.
         const record = lastRecord(text);
         records.push({ ...record, hostFolder: record.hostFolder ?? null });
       } catch (error) {
@@ -83,7 +83,7 @@ export class RecordFiles {
     return records;
   }
 
-  /** At once, as it is written: a few files, of which only logs are larger than a block. */
+  /** Synchronous, like writes: a few files, of which only logs are larger than a block. */
   remove(handle: string): void {
     this.#forgetAppended(handle);
     removeTree(this.folderOf(handle));
@@ -110,10 +110,10 @@ function lastRecord(text: string): EngineRecord {
     try {
       return JSON.parse(line) as EngineRecord;
     } catch {
-      // The engine was killed while it was appended: nobody has been told of it, and the line before counts.
+      // The engine was killed during the append: the caller got no answer, and the previous line counts.
     }
   }
-  // Written by this program: only what was cut off does not parse.
+  // Written by this program: only a truncated line does not parse.
   return JSON.parse(lines[0] ?? '') as EngineRecord;
 }
 

@@ -6,11 +6,11 @@ import type { ImageConfig } from '../images/images.ts';
 import type { Slot } from '../network/network.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 
-/** What the engine must know about a sandbox after it was killed. One JSON file each. */
+/** What the engine must remember of a sandbox across restarts. One JSON file each. */
 export interface EngineRecord {
-  /** Names everything of this sandbox on the host: folder, cgroup, runtime id. Made here, never by a caller. */
+  /** The name of this sandbox's folder, cgroup and container on the host. Generated, never chosen by a caller. */
   readonly handle: string;
-  /** The caller's name for it; null while it waits in the warm pool. */
+  /** The caller's name for it; null while it is in the warm pool. */
   readonly id: string | null;
   /** False until create has answered: a half-made sandbox is removed after a crash. */
   readonly complete: boolean;
@@ -18,13 +18,13 @@ export interface EngineRecord {
   readonly isolation: Isolation;
   readonly runtime: string;
   readonly image: { readonly reference: string; readonly id: string; readonly config: ImageConfig };
-  /** Whose image it is, see `CreateSandbox`; absent in older records. */
+  /** The organization whose private image it is, see `CreateSandbox`; absent in older records. */
   readonly imageScope?: string | null;
   readonly volumes: Readonly<Record<string, string>>;
   readonly hostVolume: string | null;
-  /** Below the roots of the host; see `CreateSandbox`. */
+  /** A folder below the roots of the host; see `CreateSandbox`. */
   readonly hostFolder: string | null;
-  /** What the operator lets it reach at most, see `CreateSandbox`; absent or null: what this engine lets any. */
+  /** The operator's upper bound for the network policy, see `CreateSandbox`; absent or null: the engine's default. */
   readonly networkCeiling?: readonly string[] | null;
   readonly createdAt: string;
   readonly patched: boolean;
@@ -32,7 +32,7 @@ export interface EngineRecord {
   readonly run: RunRecord | null;
 }
 
-/** One run: from start to end. */
+/** One run, from start to end. */
 export interface RunRecord {
   readonly bootId: string;
   readonly token: string;
@@ -44,7 +44,7 @@ export interface RunRecord {
     readonly message: string;
     readonly exitCode: number | null;
   } | null;
-  /** Milliseconds of each step of the start. */
+  /** Duration of each step of the start in milliseconds. */
   readonly timings: Readonly<Record<string, number>>;
 }
 
@@ -57,7 +57,7 @@ export function wasRemoved({ id, state }: EngineRecord): PlatformError {
   return new PlatformError('sandbox_not_found', `there is no sandbox ${id}; it was removed`, { details });
 }
 
-/** They are on the disk now. They may be large, and nobody asks for them again. */
+/** Drops the patches from a record once they are applied: they may be large and are not needed again. */
 export function withoutPatches(record: EngineRecord): EngineRecord {
   const { patches: _applied, ...spec } = record.spec;
   return { ...record, spec, patched: true };

@@ -10,9 +10,9 @@ export interface Resolved {
 const MAX_LINKS = 40;
 
 /**
- * Follows a path as the kernel would inside a root: `..` ends at the root, and a link that begins with a slash begins there. What is
- * missing has no links. Null for links without end.
- * SAFETY: nothing is held open, so this tells what a path means only where nobody can change it meanwhile.
+ * Follows a path as the kernel would inside a root: `..` ends at the root, and a link that begins with a slash begins there. Missing parts
+ * are taken as plain names. Null for a cycle of links.
+ * SAFETY: nothing is held open, so the answer is valid only for folders that cannot change in the meantime.
  */
 export async function resolveInside(
   path: string,

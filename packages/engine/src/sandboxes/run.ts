@@ -20,7 +20,7 @@ interface RunParts {
   readonly token: string;
   readonly slot: Slot;
   readonly runtime: Runtime;
-  /** It outlived another engine. */
+  /** True for a run that an earlier engine started. */
   readonly isFound?: boolean;
   readonly log: SandboxLog;
   readonly onOutOfMemory: () => void;
@@ -28,7 +28,7 @@ interface RunParts {
 
 const DEATH_CHECK_MS = 20;
 
-/** The living side of a run: the connection to svc-init, what it reports, and whether it is still there. */
+/** The runtime state of a run: the connection to svc-init, the events it reports, and whether it is still alive. */
 export class Run implements GuestListener {
   readonly slot: Slot;
   readonly main: MainProcess;
@@ -55,11 +55,11 @@ export class Run implements GuestListener {
       notify: (type, payload) => this.#link?.notify(type, payload),
       request: (type, payload, signal) => this.link.request(type, payload, signal),
     });
-    // Nobody may be waiting for the first hello when a start is abandoned.
+    // An abandoned start leaves no listener for this rejection.
     this.#hello.promise.catch(() => {});
   }
 
-  /** Listens for svc-init; it may be there already (after a restart of the engine) or come soon. */
+  /** Listens for svc-init, which may be running already (after a restart of the engine) or start soon. */
   static async listen(parts: RunParts): Promise<Run> {
     const run = new Run(parts);
     const { guestFolders, threadBudget } = parts.kit;
@@ -82,7 +82,7 @@ export class Run implements GuestListener {
     return this.#activeProcesses > 0 || this.main.isRunning ? 0 : performance.now() - this.#lastActivityMs;
   }
 
-  /** Milliseconds in which nothing was heard of it, nor said to it. */
+  /** Milliseconds since the last message in either direction. */
   quietMs(): number {
     return Math.min(this.idleMs(), performance.now() - this.#lastSaidMs);
   }
@@ -91,22 +91,22 @@ export class Run implements GuestListener {
     this.#lastActivityMs = performance.now();
   }
 
-  /** Nothing happens in it, and nobody waits for anything: gVisor's kernel need not look every millisecond. */
+  /** The sandbox is idle and no caller waits: gVisor's kernel need not poll every millisecond. */
   rest(): void {
     this.#rest?.rest();
   }
 
-  /** Something was started in it that waits for a caller, who may come any time. */
+  /** As `rest`, after a delay: processes started ahead wait for a caller who may come at any time. */
   restLater(): void {
     this.#rest?.restLater();
   }
 
-  /** It has no process of its caller's: unless somebody says something to it. */
+  /** Rests soon, unless a message is sent to it: it runs no process of its caller. */
   restSoon(): void {
     if (this.#activeProcesses === 0 && !this.main.isRunning) this.#rest?.restSoon();
   }
 
-  /** For whoever says something to it by another way than a request or a new session. */
+  /** Wakes it for callers that reach it by other ways than a request or a new session. */
   wake(): void {
     this.#lastSaidMs = performance.now();
     this.#rest?.wake();
@@ -133,7 +133,7 @@ export class Run implements GuestListener {
     this.#activeProcesses = status.activeProcesses;
     if (status.activeProcesses > 0) this.wake();
     else if (status.isAlone) this.restSoon();
-    // What was said before may be of a moment ago.
+    // An earlier reading may be slightly old.
     else this.#rest?.stay();
     this.touch();
   }
@@ -146,7 +146,7 @@ export class Run implements GuestListener {
     if (state.key === this.main.key) this.ended.resolve({ by: 'main', state });
   }
 
-  /** True when the kernel has killed for memory since the last question. */
+  /** True when the kernel has killed a process for memory since the last call. */
   async wasOutOfMemory(): Promise<boolean> {
     const kills = this.#parts.kit.cgroups.oomKills(this.#parts.handle);
     const isNew = kills > this.#oomKills;
@@ -155,7 +155,7 @@ export class Run implements GuestListener {
     return await Promise.resolve(isNew);
   }
 
-  /** True when a process could not be started for their number since the last question. */
+  /** True when a process could not be started because of the process limit since the last call. */
   wereForksRefused(): boolean {
     const refusals = this.#parts.kit.cgroups.forkRefusals(this.#parts.handle);
     const isNew = refusals > this.#forkRefusals;
@@ -163,14 +163,14 @@ export class Run implements GuestListener {
     return isNew;
   }
 
-  /** After this nothing that happens to the sandbox is reported. Can be repeated. */
+  /** Afterwards no event of the sandbox is reported. Can be repeated. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#rest?.close();
     await this.#link?.close();
   }
 
-  /** svc-init reconnects by itself while it lives: a connection that stays away means that it is dead or beyond help. */
+  /** svc-init reconnects by itself while it lives: a connection that stays closed means that it is dead or hangs. */
   async #watchDeath(): Promise<void> {
     const { kit, handle, runtime } = this.#parts;
     const deadline = performance.now() + kit.limits.reconnectMs;

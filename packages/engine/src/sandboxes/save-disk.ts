@@ -3,8 +3,8 @@ import type { Kit } from './kit.ts';
 import type { EngineRecord } from './record.ts';
 
 /**
- * Copies the disk of a sandbox to a new file; one that runs goes on. Returns for how many milliseconds its disk stood still, undefined
- * when it does not run. The copy of one that runs is to be settled (`Rootfs.settleCopy`), which does not concern the sandbox any more.
+ * Copies the disk of a sandbox to a new file; a running sandbox continues. Returns for how many milliseconds its disk was frozen, undefined
+ * when it does not run. The copy of a running disk needs `Rootfs.settleCopy` afterwards, which no longer involves the sandbox.
  */
 export async function saveDisk(
   { rootfs }: Kit,
@@ -12,7 +12,7 @@ export async function saveDisk(
   file: string,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  // gVisor's kernel passes writes on to the host's files at once, so this one call holds for every class.
+  // gVisor's kernel passes writes on to the host's files at once, so this one call is enough for every class of isolation.
   if (state === 'running') return await rootfs.copyLiveDisk(handle, file, signal);
   if (state === 'starting' || state === 'stopping') {
     const message = `Sandbox ${id} is ${state}; wait until it runs or is stopped before its disk is copied`;

@@ -6,8 +6,8 @@ import type { SecretValues } from '../client/engine-api.ts';
 const HANDLE = /^[a-f0-9]{16}$/;
 
 /**
- * Values of secrets, apart from the records: in files of a folder that is memory and only root enters, so that they outlive the engine,
- * as their sandboxes do, and not the host.
+ * Stores secret values apart from the records, in a tmpfs folder that only root can enter: they survive a restart of the engine, as their
+ * sandboxes do, but not one of the host.
  */
 export class SecretFiles {
   readonly #folder: string;
@@ -18,17 +18,17 @@ export class SecretFiles {
 
   of(handle: string): SecretValues {
     const path = this.#path(handle);
-    // None was ever given, or the host was started anew.
+    // No secret was given, or the host was restarted.
     if (!existsSync(path)) return {};
     try {
-      // Only `add` writes it.
+      // Only `add` writes this file.
       return JSON.parse(readFileSync(path, 'utf8')) as SecretValues;
     } catch {
       return {};
     }
   }
 
-  /** Those given before stay unless they are given again. */
+  /** Adds values; earlier ones stay unless they are given again. */
   add(handle: string, values: SecretValues): void {
     if (Object.keys(values).length === 0) return;
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
@@ -41,7 +41,7 @@ export class SecretFiles {
     removeTree(this.#path(handle));
   }
 
-  /** Removes what belongs to none of these. */
+  /** Removes the values of all sandboxes but these. */
   keepOnly(handles: ReadonlySet<string>): void {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(this.#folder))

@@ -7,25 +7,25 @@ import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 
-/** Ends by itself, and most images have it. */
+/** A command that most images have and that ends by itself. */
 const FIRST_PROCESS = { cmd: '/bin/sh', args: ['-c', ':'] };
-/** A caller may wait for it. */
+/** Short, because a caller may wait for it. */
 const FIRST_TIMEOUT_MS = 1_000;
 
 /**
- * Lets gVisor's kernel start a process, so that the caller's first one is its second: that finds the host's process which it runs in,
- * and the pages of the loader and the library (docs/decisions/0061-adaptive-warm-pool.md). Nothing of it is left.
+ * Starts a first process in gVisor, so that the caller's first one is the second and finds the host's process ready and the pages of the
+ * loader and the library in memory (docs/decisions/0061-adaptive-warm-pool.md). It leaves nothing behind.
  * @throws when it cannot start, as in an image without a shell, or does not end
  */
 export async function startFirst(run: Run, signal: AbortSignal): Promise<void> {
   const given = AbortSignal.any([signal, AbortSignal.timeout(FIRST_TIMEOUT_MS)]);
   await withSession(run, given, async (client) => {
-    // SAFETY: the program runs inside the sandbox, as its user; it is the image's own, and is given no words of anybody's.
+    // SAFETY: the program runs inside the sandbox, as its user; it is part of the image, and its arguments are constant.
     await client.run(FIRST_PROCESS, { maxOutputBytes: 0, signal: given });
   }).finally(() => run.rest());
 }
 
-/** Starts a process for whoever gets the sandbox. @throws when it cannot start, as a program that the image lacks */
+/** Starts a process ahead, for the future caller. @throws when it cannot start, for instance because the image lacks the program */
 export async function startSpare(
   run: Run,
   { key, cmd, args, stdinFd }: SpareProcess,
@@ -38,7 +38,7 @@ export async function startSpare(
   }).finally(() => run.restLater());
 }
 
-/** What is started over it and is not detached ends with it. */
+/** Processes started over the session that are not detached end with it. */
 async function withSession(
   run: Run,
   signal: AbortSignal,
@@ -56,9 +56,9 @@ async function withSession(
 }
 
 /**
- * Whether what was started while the sandbox waited is what its caller would have started: it may have read files that patches change,
- * found its program where scripts come first, and connected where the caller's policy does not let it. What processes start from
- * (environment, user, folder) is compared by whoever configures the sandbox.
+ * Whether the caller can use the processes that were started ahead: they may have read files that patches change, found their program where
+ * scripts come first, or opened connections that the caller's policy forbids. The configuration of processes (environment, user, folder) is
+ * compared by `configureAgain`.
  */
 export function keepsSpares({ spec: before }: EngineRecord, { spec }: EngineRecord): boolean {
   return (

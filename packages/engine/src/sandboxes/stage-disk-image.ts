@@ -42,13 +42,13 @@ export async function stageDiskImage(
     undo.defer(() => removeCopy(kit, folder));
     const path = foreignImageIn(folder);
     await bindImage(path);
-    // Loaded when it is needed: few sandboxes have such an image.
+    // Loaded on demand: few sandboxes have such an image.
     const { convertToRaw } = await import('./convert-to-raw.ts');
     image = await convertToRaw({ folder, path, format: mount.format, host: mount.host }, signal);
   }
   const disk = `${staging}-disk`;
   await mkdir(disk, { recursive: true, mode: 0o700 });
-  // The kernel's ext4 reads all three.
+  // The ext4 driver reads ext2 and ext3 too.
   await mountWhenFree(kit.hostCalls, { image, target: disk, fstype: 'ext4', readonly }, signal).catch(
     (error: unknown) => Promise.reject(explained(error, mount.host, IMAGE_REASONS)),
   );
@@ -58,7 +58,7 @@ export async function stageDiskImage(
 const BUSY_WAIT_MS = 2000;
 const BUSY_POLL_MS = 20;
 
-/** A mount may outlive its sandbox for a moment: for instance, whoever copies a mount namespace just then holds it too. */
+/** Retries: a mount can outlive its sandbox for a moment, for instance while another process copies a mount namespace. */
 async function mountWhenFree(
   calls: HostCalls,
   request: Parameters<HostCalls['mountImage']>[0],
@@ -76,7 +76,7 @@ async function mountWhenFree(
   }
 }
 
-/** In the folder of its copy. */
+/** Where the image is bound, in the folder of its copy. */
 function foreignImageIn(folder: string): string {
   return join(folder, 'image');
 }
@@ -138,13 +138,13 @@ export function diskImageSource(
 
 const DISK_FILE_SYSTEMS: readonly string[] = ['ext4', 'ext3', 'ext2'];
 
-/** Whether such an image can be mounted so. @throws PlatformError `invalid_sandbox_config` */
+/** Refuses images that cannot be mounted this way. @throws PlatformError `invalid_sandbox_config` */
 export function checkDiskImage({ format, fstype, host, options }: DiskImageMount): void {
   if (!DISK_FILE_SYSTEMS.includes(fstype ?? 'ext4')) {
     throw refusal(host, `a disk image must hold ${DISK_FILE_SYSTEMS.join(', ')}, not ${fstype ?? ''}`);
   }
   if (format !== 'raw' && options?.readonly !== true) {
-    // A copy would take the writes and lose them.
+    // Writes would go to the copy and be lost.
     const remedy = `set readonly, or convert it once with \`qemu-img convert -O raw ${host} ${host}.raw\``;
     throw refusal(host, `a ${format} image cannot be written to; ${remedy}`);
   }

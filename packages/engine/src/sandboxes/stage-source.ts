@@ -4,20 +4,20 @@ import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION } from '@svc/cont
 import type { BindOwner, HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
 
-/** What a mount shows: a place inside a folder of the host, or inside a volume, which stores guest ids. */
+/** The source of a mount: a path inside a folder of the host, or inside a volume, which stores guest ids. */
 export interface Source {
   readonly root: string;
   readonly path: string;
   readonly isVolume: boolean;
 }
 
-/** Where it is put, and for whom. */
+/** Where a source is bound, and for which ids. */
 export interface Stage {
   readonly staging: string;
   readonly slot: Slot;
 }
 
-/** Puts a source where a runtime finds it, as the guest is to see it. */
+/** Binds a source where a runtime finds it, with the owner and options that the guest is to see. */
 export async function stageSource(
   hostCalls: HostCalls,
   source: Source,
@@ -26,7 +26,8 @@ export async function stageSource(
 ): Promise<void> {
   const [named, quotaMib] = [ownerOf(mount), quotaOf(mount)];
   const storedAs = source.isVolume ? 'volume' : 'folder';
-  // A volume stores guest ids: without wishes it is shown as it is. A folder of the host belongs to one of its users.
+  // A volume stores guest ids, so it is bound unchanged unless the caller chose an owner or a quota. A folder of the host belongs to one of
+  // the host's users.
   const isPlain = source.isVolume && named === null && quotaMib === null;
   const owner = isPlain ? null : ({ storedAs, ...(named ?? ROOT), quotaMib, ...metadataOf(mount) } as const);
   await bindAt(hostCalls, staging, {
@@ -38,7 +39,7 @@ export async function stageSource(
   });
 }
 
-/** The guest user whose files those of the host are to be; null when nobody was named. */
+/** The guest user who owns the host's files in the sandbox; null when the caller named none. */
 export function ownerOf(mount: Mount): { readonly uid: number; readonly gid: number } | null {
   const { override_uid: uid, override_gid: gid } = mount.options ?? {};
   return typeof uid === 'number' && typeof gid === 'number' ? { uid, gid } : null;
@@ -58,28 +59,28 @@ function metadataOf(mount: Mount): Pick<BindOwner, 'statVirtualization' | 'hostP
 
 const ROOT = { uid: 0, gid: 0 };
 
-/** @throws invalid_sandbox_config when the caller named what cannot be bound */
+/** @throws PlatformError `invalid_sandbox_config` when the source cannot be bound */
 export async function bindAt(
   hostCalls: HostCalls,
   target: string,
   request: Omit<Parameters<HostCalls['bind']>[0], 'target'>,
 ): Promise<void> {
   try {
-    // Makes the target: a file for a file, a folder for a folder.
+    // Creates the target, a file for a file and a folder for a folder.
     await hostCalls.bind({ ...request, target });
   } catch (error) {
     throw explained(error, request.path, BIND_REASONS);
   }
 }
 
-/** What an errno means for a caller: code and sentence, which begins with the caller's name for the thing. */
+/** Error code and sentence per errno; the sentence begins with the caller's name for the source. */
 export type Reasons = readonly {
   readonly errnos: readonly string[];
   readonly code: ErrorCode;
   readonly says: string;
 }[];
 
-/** The error to throw instead: itself when nobody foresaw it. */
+/** The error to throw instead; an errno without an entry stays as it is. */
 export function explained(error: unknown, name: string, reasons: Reasons): unknown {
   const reason = reasons.find(({ errnos }) => errnos.some((errno) => isErrno(error, errno)));
   if (reason === undefined) return error;

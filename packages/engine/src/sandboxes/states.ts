@@ -2,9 +2,8 @@ import { PlatformError } from '@svc/contract/errors';
 import type { SandboxState } from '../client/engine-api.ts';
 
 /**
- * Every legal move of a sandbox. What is not in this table cannot happen. Removal is legal from every state.
- * `failed` is a run that ended badly; like `stopped` it can be started again. A start becomes `stopped` when its engine ended in the
- * middle of it.
+ * Every legal move of a sandbox. A move that is not in this table cannot happen. Removal is legal from every state. `failed` is a run that
+ * ended badly; like `stopped` it can be started again. A start becomes `stopped` when its engine ended during it.
  */
 export const NEXT_STATES = {
   created: ['starting'],

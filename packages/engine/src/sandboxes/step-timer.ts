@@ -1,4 +1,4 @@
-/** Measures the steps of a start or a stop, so that a slow one can be named. Milliseconds, three decimals. */
+/** Measures the steps of a start or a stop, in milliseconds with three decimals. */
 export class StepTimer {
   readonly #steps: Record<string, number> = {};
   readonly #begun = performance.now();
@@ -17,7 +17,7 @@ export class StepTimer {
   }
 }
 
-/** The steps for a log. */
+/** Formats the steps for a log line. */
 export function inWords(timings: Readonly<Record<string, number>>): string {
   return Object.entries(timings)
     .map(([step, milliseconds]) => `${step} ${milliseconds} ms`)

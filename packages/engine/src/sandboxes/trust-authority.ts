@@ -8,27 +8,27 @@ import type { Network } from '../network/network.ts';
 import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
 
-/** Where Fedora and its relatives keep what Debian and Alpine keep in `TRUST_BUNDLE`. */
+/** The CA bundle of Fedora and its derivatives, which Debian and Alpine keep in `TRUST_BUNDLE`. */
 const RED_HAT_BUNDLE = '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem';
-/** Other names of the same, links to one of the two in most images and files of their own in some. */
+/** Other paths of the bundle: links to one of the two in most images, files of their own in some. */
 const OTHER_BUNDLES = [
   '/etc/ssl/cert.pem',
   '/etc/pki/tls/certs/ca-bundle.crt',
   '/etc/pki/tls/cert.pem',
   '/etc/ssl/ca-bundle.pem',
 ];
-/** Whoever makes the bundles anew (update-ca-certificates, update-ca-trust) takes what lies here. */
+/** Read by the tools that rebuild the bundles (update-ca-certificates, update-ca-trust). */
 const RED_HAT_ANCHORS = '/etc/pki/ca-trust/source/anchors';
-/** Where OpenSSL looks for an authority by the hash of its name; some programs look nowhere else. The first is made by us if need be. */
+/** Where OpenSSL looks up an authority by the hash of its name; some programs look nowhere else. The first folder is made if it is missing. */
 const HASHED_FOLDERS = [TRUST_BUNDLE.slice(0, TRUST_BUNDLE.lastIndexOf('/')), '/etc/pki/tls/certs'];
-/** Of authorities whose names have the same hash. */
+/** The largest number of authorities whose names have the same hash. */
 const MAX_SAME_HASH = 10;
 const MAX_BUNDLE_BYTES = 8 * 1024 * 1024;
 const [BEGIN, END] = ['# svc: begin of what the sandbox trusts beside its image', '# svc: end'];
 
 /**
- * Makes programs inside trust who signs for the hosts whose connections are read, and with `trust_host_cas` whom this host trusts.
- * svc-init does the work inside, so a symlink of a hostile image leads nowhere but into its own sandbox.
+ * Makes programs in the sandbox trust the authority that signs for intercepted hosts and, with `trust_host_cas`, the authorities of this
+ * host. svc-init does the work inside, so a symlink of a hostile image leads nowhere but into its own sandbox.
  */
 export async function trustAuthority(
   network: Pick<Network, 'authorityCertificate'>,
@@ -37,7 +37,7 @@ export async function trustAuthority(
   signal: AbortSignal,
 ): Promise<void> {
   const isRead = isIntercepted(spec.network);
-  // OpenSSL's folder lists each authority several times: in the bundle, in a file, and by the names of its links.
+  // A set, because OpenSSL's folder has each authority several times: in the bundle, in a file, and under the names of its links.
   const fromHost = spec.network?.trust_host_cas === true ? new Set(getCACertificates('system')) : [];
   const trusted = [...(isRead ? [network.authorityCertificate] : []), ...fromHost];
   if (trusted.length === 0) return;
@@ -63,12 +63,12 @@ async function install(files: ChannelFiles, text: string, signal: AbortSignal): 
     const bundle = await read(files, path, signal);
     if (bundle === null) continue;
     const extended = withBlock(bundle, text);
-    // A link to one of those before it has it already.
+    // A link to an earlier bundle is extended already.
     if (extended !== bundle) await write(files, path, extended, signal);
   }
 }
 
-/** As `openssl rehash` would, which images need not have: it replaces such links by its own. */
+/** Creates the links of `openssl rehash`, which images may lack; it would replace ours by its own. */
 async function linkHashes(
   files: ChannelFiles,
   hashes: readonly string[],
@@ -92,7 +92,7 @@ async function linkHash(files: ChannelFiles, path: string, signal: AbortSignal):
   }
 }
 
-/** Where a link leads to, '' for what is none; null when nothing is there. */
+/** The target of a link, '' for a file that is no link, null for a missing one. */
 async function linkAt(files: ChannelFiles, path: string, signal: AbortSignal): Promise<string | null> {
   try {
     const { kind } = await files.stat(path, { followSymlink: false }, signal);
@@ -103,7 +103,7 @@ async function linkAt(files: ChannelFiles, path: string, signal: AbortSignal): P
   }
 }
 
-/** In place of what an earlier start has added. */
+/** Replaces the block that an earlier start added. */
 function withBlock(bundle: string, text: string): string {
   const start = bundle.indexOf(BEGIN);
   const end = bundle.indexOf(END);
@@ -113,7 +113,7 @@ function withBlock(bundle: string, text: string): string {
   return `${rest}${separator}${BEGIN}\n${text}${END}\n`;
 }
 
-/** null when there is none. */
+/** Null when the file does not exist. */
 async function read(files: ChannelFiles, path: string, signal: AbortSignal): Promise<string | null> {
   try {
     const { size } = await files.stat(path, {}, signal);

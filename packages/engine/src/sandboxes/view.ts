@@ -4,7 +4,7 @@ import { grantableRlimits, type RlimitCeilings } from '../runtime/rlimits.ts';
 import type { EngineRecord } from './record.ts';
 import { hostnameOf } from './configure-guest.ts';
 
-/** What callers see of a record: no handle, no token, no host path. */
+/** The public view of a record: no handle, no token, no host path. */
 export function toView(
   record: EngineRecord,
   ceilings: RlimitCeilings,
@@ -28,7 +28,7 @@ export function toView(
   };
 }
 
-/** As `guestConfig` tells svc-init, with what svc-init takes where it is told nothing. */
+/** The resolved spec: the values of `guestConfig`, with svc-init's defaults for absent ones. */
 function resolve(record: EngineRecord, ceilings: RlimitCeilings): ResolvedSpec {
   const { spec, image } = record;
   const { runtime } = spec;
@@ -45,7 +45,7 @@ function resolve(record: EngineRecord, ceilings: RlimitCeilings): ResolvedSpec {
   };
 }
 
-/** Null while there is none. */
+/** Null while it has no interface. */
 function interfaceOf({ run }: EngineRecord): NonNullable<ResolvedSpec['interface']> | null {
   const link = run?.endedAt === null ? (run.slot?.link ?? null) : null;
   if (link === null) return null;

@@ -11,20 +11,20 @@ import type { Sandbox } from './sandbox.ts';
 import { fitsWarm, WarmPool, type WarmTarget } from './warm-pool.ts';
 
 export interface WarmOptions {
-  /** Sandboxes kept started per image reference. */
+  /** The number of started sandboxes per image reference. */
   readonly warm: readonly WarmTarget[];
-  /** How many are kept started of what was asked for lately, at most. */
+  /** The largest number of started sandboxes of recently requested kinds. */
   readonly warmAdaptive: number;
 }
 
 export interface WarmRequest {
   readonly spec: SandboxSpec;
   readonly isolation: Isolation | undefined;
-  /** Absent: whatever the reference of the spec leads to. */
+  /** Absent: the image that the reference of the spec names. */
   readonly imageId?: string;
 }
 
-/** What a sandbox was made of. */
+/** The image and spec that a sandbox was made from. */
 interface Made {
   readonly spec: SandboxSpec;
   readonly image: Image;
@@ -32,7 +32,7 @@ interface Made {
   readonly scope: string | null;
 }
 
-/** Started sandboxes that wait for a caller: those that the operator wants, and those that are likely to be asked for. */
+/** The two pools of started sandboxes: the operator's fixed one, and the adaptive one for likely requests. */
 export class WarmSandboxes {
   readonly #kit: Pick<Kit, 'defaultIsolation'>;
   readonly #wanted: WarmPool;
@@ -62,7 +62,7 @@ export class WarmSandboxes {
     this.#wanted.start();
   }
 
-  /** Undefined when none waits, or when the caller wants something that only a cold start can give. */
+  /** Undefined when the pools have none, or when the spec asks for something that only a cold start can give. */
   take(spec: SandboxSpec, image: Image, runtime: Runtime, scope: string | null): Sandbox | undefined {
     if (!fitsWarm(spec)) return undefined;
     const demand = demandOf(spec, image, runtime.isolation, scope);
@@ -71,14 +71,14 @@ export class WarmSandboxes {
     return sandbox;
   }
 
-  /** An image has just come: somebody is going to use it, with the class and the size that a caller gets who names none. */
+  /** Expects a create of an image that was just pulled, with the default class and size. */
   expect(image: Image, reference: string, scope: string | null): void {
     const isolation = this.#kit.defaultIsolation;
     if (isolation !== null)
       this.#likely.expect(demandOf({ image: { type: 'oci', reference } }, image, isolation, scope));
   }
 
-  /** In those that wait for who asks for the same as this one was made of. */
+  /** Expects this process in pooled sandboxes of the same kind. */
   expectProcess(made: Made, process: SpareProcess): void {
     const { spec, image, isolation, scope } = made;
     if (fitsWarm(spec)) this.#likely.expectProcess(demandOf(spec, image, isolation, scope), process);
@@ -102,7 +102,7 @@ export class WarmSandboxes {
     this.#likely.tend();
   }
 
-  /** Before an image is removed; all images when absent. What the operator wants warm stays. */
+  /** Called before an image is removed; of all images when absent. The operator's pool stays. */
   async release(imageId?: string): Promise<void> {
     await this.#likely.release(imageId);
   }

@@ -2,15 +2,15 @@ import { createHash, hash, type Hash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { DataRange } from './data-ranges.ts';
 
-/** How much of a disk one digest covers; the last of a disk may cover less. */
+/** Block size of the digests; the last block of a disk may be shorter. */
 const BLOCK_BYTES = 64 * 1024;
 const DIGEST_OF_ZEROS = hash('sha256', Buffer.alloc(BLOCK_BYTES), 'buffer');
-/** So many digests of zeros are hashed at once. */
+/** Number of digests of zero blocks that are hashed at once. */
 const BATCH = Buffer.concat(Array.from({ length: 1024 }, () => DIGEST_OF_ZEROS));
 
 /**
- * The digest of a disk: SHA-256 of the SHA-256 of each of its blocks, in their order. It says what the disk holds, whether the file has
- * holes or zeros; and most of a disk is nothing, which need not be read: 4 GiB of it take 2 MiB of digests.
+ * The digest of a disk: SHA-256 of the SHA-256 of each of its blocks, in order. It depends on the content only, not on whether zeros are
+ * stored as holes. Most of a disk is zeros, which need not be read: 4 GiB of them take 2 MiB of digests.
  * `ranges`: in order, all that is not zero lies in them.
  */
 export async function digestBlocks(path: string, ranges: readonly DataRange[]): Promise<string> {
@@ -24,7 +24,7 @@ export async function digestBlocks(path: string, ranges: readonly DataRange[]): 
     addZeros(digest, blocks);
     at += blocks * BLOCK_BYTES;
   };
-  // What is left of the last block is read, hole or not.
+  // The rest of the last block is read, hole or not.
   for (const { start, end } of [...ranges, { start: size, end: size }]) {
     addHoleUntil(start);
     while (at < end) {

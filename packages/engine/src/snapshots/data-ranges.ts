@@ -13,7 +13,7 @@ export interface DataRange {
 }
 
 /**
- * Which parts of a file may hold something, in order; all others are holes. Where the file system does not tell, it is the whole file.
+ * The parts of a file that may contain data, in order; the rest is holes. The whole file where the file system does not report extents.
  */
 export async function dataRanges(
   path: string,
@@ -21,7 +21,7 @@ export async function dataRanges(
   signal?: AbortSignal,
 ): Promise<readonly DataRange[]> {
   try {
-    // SAFETY: no shell; the path is made by the engine, under its own folder. `-s` writes out what has no place on disk yet.
+    // SAFETY: no shell; the path is made by the engine, under its own folder. `-s` first writes out data that has no place on disk yet.
     const { stdout } = await run('filefrag', ['-s', '-v', `-b${BLOCK_BYTES}`, path], {
       encoding: 'utf8',
       env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
@@ -31,12 +31,12 @@ export async function dataRanges(
     return parseExtents(stdout, sizeBytes);
   } catch {
     signal?.throwIfAborted();
-    // tmpfs and network file systems cannot say.
+    // tmpfs and network file systems do not support it.
     return [{ start: 0, end: sizeBytes }];
   }
 }
 
-/** Reads what `filefrag -v` prints: `0:  first..  last: …`, in blocks, both included. */
+/** Parses the output of `filefrag -v`: `0:  first..  last: …`, in blocks, both included. */
 export function parseExtents(text: string, sizeBytes: number): readonly DataRange[] {
   const ranges: DataRange[] = [];
   for (const line of text.split('\n')) {
@@ -45,7 +45,7 @@ export function parseExtents(text: string, sizeBytes: number): readonly DataRang
     const start = Number(first) * BLOCK_BYTES;
     const end = Math.min((Number(last) + 1) * BLOCK_BYTES, sizeBytes);
     const before = ranges.at(-1);
-    // Out of order is not what we know: then nothing is left out.
+    // Unexpected order: treat the whole file as data.
     if (before !== undefined && start < before.end) return [{ start: 0, end: sizeBytes }];
     if (start < end) ranges.push({ start, end });
   }

@@ -14,7 +14,7 @@ const Record = Type.Object({
   createdAt: Type.String(),
 });
 
-/** Reads the record of a snapshot. @throws when it is none */
+/** Parses the record of a snapshot. @throws when it is invalid */
 export function parseSnapshot(text: string): SnapshotView {
   return Value.Parse(Record, JSON.parse(text));
 }

@@ -12,7 +12,7 @@ export interface StoredSnapshot {
 }
 
 /**
- * The records of all snapshots: `<folder>/<random name>/snapshot.json`. A folder without a record is half made or half removed, so
+ * The records of all snapshots: `<folder>/<random name>/snapshot.json`. A folder without a record is incomplete, so
  * writing the record is the last step of making a snapshot and removing it the first step of removing one.
  */
 export class SnapshotRecords {
@@ -23,7 +23,7 @@ export class SnapshotRecords {
     this.#folder = folder;
   }
 
-  /** Reads all records and removes what is half made. Returns the folders whose record says nothing: they are left alone. */
+  /** Reads all records and removes incomplete snapshots. Returns the folders with invalid records, which are kept. */
   async load(): Promise<readonly string[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const damaged: string[] = [];
@@ -46,22 +46,22 @@ export class SnapshotRecords {
     return [...this.#snapshots.values()];
   }
 
-  /** A fresh folder for a snapshot that is about to be made. */
+  /** A new folder for a snapshot that is about to be made. */
   async prepare(): Promise<{ readonly folder: string; readonly disk: string }> {
-    // SAFETY: the name is random and ours; ids come from callers and are only ever contents of a file.
+    // SAFETY: the name is random and ours; ids from callers are only stored in the record, never used as paths.
     const folder = join(this.#folder, randomBytes(12).toString('hex'));
     await mkdir(folder, { recursive: true, mode: 0o700 });
     return { folder, disk: diskIn(folder) };
   }
 
-  /** From here on the snapshot exists. */
+  /** The snapshot exists from here on. */
   async save(stored: StoredSnapshot): Promise<void> {
     await writeDurably(join(stored.folder, RECORD), stored.view);
     await syncFolder(this.#folder);
     this.#snapshots.set(stored.view.id, stored);
   }
 
-  /** From here on the snapshot does not exist; its folder is still there. */
+  /** The snapshot does not exist from here on; its folder still does. */
   async forget(stored: StoredSnapshot): Promise<void> {
     await rm(join(stored.folder, RECORD), { force: true });
     await syncFolder(stored.folder);

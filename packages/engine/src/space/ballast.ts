@@ -4,9 +4,8 @@ import { runTool } from '../host/run-tool.ts';
 const STAT_BLOCK_BYTES = 512;
 
 /**
- * Space of the host's disk that is taken so that it can be given back when nothing else is left: what it takes to stop and to delete
- * (rows of the store, records, lines of logs) then still fits. It is given back piece by piece, because whoever filled the disk may
- * fill each piece too.
+ * Disk space that is allocated in advance and released when the disk is full, so that stops and deletes (rows of the store, records, log
+ * lines) still succeed. It is released piece by piece, because the process that filled the disk may fill each piece too.
  */
 export class Ballast {
   readonly #file: string;
@@ -33,23 +32,23 @@ export class Ballast {
     return this.#pieceBytes;
   }
 
-  /** What it takes to be whole again. */
+  /** The bytes that are missing from the full size. */
   get missingBytes(): number {
     return this.#bytes - this.#heldBytes;
   }
 
-  /** False when there is nothing left to give back. */
+  /** Releases one piece. False when there is none left. */
   giveBack(): boolean {
     if (this.#heldBytes === 0) return false;
     const left = Math.max(0, this.#heldBytes - this.#pieceBytes);
-    // Neither needs room on any file system that overwrites in place.
+    // Neither call needs space on file systems that overwrite in place.
     if (left === 0) rmSync(this.#file, { force: true });
     else truncateSync(this.#file, left);
     this.#heldBytes = left;
     return true;
   }
 
-  /** Rejects where the file system cannot set space aside. */
+  /** Allocates the missing space. Rejects where the file system cannot allocate in advance. */
   async takeAgain(): Promise<void> {
     await runTool('fallocate', ['--length', String(this.#bytes), this.#file]);
     this.#heldBytes = this.#bytes;

@@ -10,12 +10,12 @@ export function deviceOf(folder: string): string {
   return basename(readlinkSync(`/sys/dev/block/${major}:${minor}`));
 }
 
-/** Errors that ext4 has found on a device since it was mounted, or noted there before; 0 where nobody can say. */
+/** Errors that ext4 has found on a device since it was mounted, or recorded there before; 0 when unknown. */
 export function countErrors(device: string): number {
   try {
     return Number(readFileSync(`/sys/fs/ext4/${device}/errors_count`, 'utf8'));
   } catch {
-    // Not mounted any more, or no sysfs here.
+    // It is not mounted any more, or there is no sysfs.
     return 0;
   }
 }
@@ -28,7 +28,7 @@ export function devicesByImage(): Map<string, string> {
       try {
         return [[readFileSync(`/sys/block/${name}/loop/backing_file`, 'utf8').trimEnd(), name] as const];
       } catch {
-        // Not in use, or not any more.
+        // The device is not in use.
         return [];
       }
     }),
@@ -36,20 +36,20 @@ export function devicesByImage(): Map<string, string> {
 }
 
 /**
- * How much of a mounted ext4 file system nobody can have, root neither: a write beyond it is ENOSPC when it is made, before anything
- * was acknowledged, and `df` shows it as not available. What was written before stays writable.
+ * Blocks of a mounted ext4 file system that are reserved even from root: a write beyond the limit fails with ENOSPC when it is made, before
+ * it is acknowledged, and `df` shows the space as not available. Data written before stays writable.
  * https://docs.kernel.org/admin-guide/ext4.html (reserved_clusters)
  */
 export class DiskLimit {
   readonly #file: string;
-  /** What ext4 keeps for itself in any case. */
+  /** The minimum reserve of ext4 itself. */
   readonly leastBlocks: number;
   #blocks: number;
 
-  /** `blocks`: of the whole file system. @throws where it cannot be read, e.g. in a container without sysfs */
+  /** `blocks` is the size of the file system. @throws where the reserve cannot be read, e.g. in a container without sysfs */
   constructor(device: string, blocks: number) {
     this.#file = `/sys/fs/ext4/${device}/reserved_clusters`;
-    // After a restart of the engine it is what the last one has set.
+    // After a restart of the engine this is the value of the last one.
     this.#blocks = Number(readFileSync(this.#file, 'utf8'));
     this.leastBlocks = Math.min(Math.floor(blocks / 50), MOST_KEPT_BLOCKS);
   }
@@ -66,5 +66,5 @@ export class DiskLimit {
   }
 }
 
-/** ext4 keeps 2 % of its blocks, at most this many. */
+/** ext4 reserves 2 % of its blocks, at most this many. */
 const MOST_KEPT_BLOCKS = 4096;

@@ -1,25 +1,25 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * What the whole host has written since it was started, in one small file: where that is little, no disk needs to be asked what it has of
- * it. https://docs.kernel.org/admin-guide/mm/ (vmstat)
+ * The writes of the whole host since boot, read from one small file: when it is little, the disks need not be checked one by one.
+ * https://docs.kernel.org/admin-guide/mm/ (vmstat)
  */
 export interface HostWrites {
-  /** Of files, changed in memory; those that are past the page cache, or only set aside, are not among them. */
+  /** Dirtied page cache; direct writes and allocations are not included. */
   readonly dirtiedBytes: number;
-  /** Given to block devices, loop devices too. */
+  /** Sent to block devices, including loop devices. */
   readonly sentBytes: number;
 }
 
 let knownPageBytes: number | undefined;
 
-/** As the kernel told this process when it was started. https://man7.org/linux/man-pages/man3/getauxval.3.html (AT_PAGESZ) */
+/** The page size from the auxiliary vector. https://man7.org/linux/man-pages/man3/getauxval.3.html (AT_PAGESZ) */
 function pageBytes(): number {
   if (knownPageBytes === undefined) {
     const vector = readFileSync('/proc/self/auxv');
     const words = new BigUint64Array(vector.buffer, vector.byteOffset, Math.floor(vector.length / 8));
     const at = words.findIndex((word, index) => index % 2 === 0 && word === AT_PAGESZ);
-    // The largest there is: then disks are looked at more often than they need be.
+    // The largest page size: disks are then checked more often than necessary.
     knownPageBytes = at < 0 ? 65_536 : Number(words[at + 1]);
   }
   return knownPageBytes;

@@ -7,7 +7,7 @@ import { showLine } from '@svc/contract/visible';
 import { readProcessState } from '../host/process-state.ts';
 import { devicesByImage } from './disk-limit.ts';
 
-/** The error for an image that cannot be mounted or changed, because its last mount is still alive somewhere. */
+/** The error for an image that cannot be mounted or changed, because an earlier mount still exists. */
 export async function heldImage(
   what: 'disk' | 'volume',
   image: string,
@@ -21,7 +21,7 @@ export async function heldImage(
   return new PlatformError('unavailable', message, { cause });
 }
 
-/** One process that has the image mounted in its namespace, or files of it open: `process 12 (sleep)`. Undefined when none is found. */
+/** A process that has the image mounted in its namespace, or files of it open: `process 12 (sleep)`. Undefined when none is found. */
 async function holderOf(image: string): Promise<string | undefined> {
   try {
     const device = devicesByImage().get(await realpath(image));
@@ -31,7 +31,7 @@ async function holderOf(image: string): Promise<string | undefined> {
     if (pid === undefined) return undefined;
     return `process ${pid} (${showLine(readProcessState(pid)?.name ?? 'it has ended')})`;
   } catch (error) {
-    // The image, or its last use, has gone meanwhile.
+    // The image, or its last user, is gone.
     if (isErrno(error, 'ENOENT', 'ENODEV', 'ENXIO')) return undefined;
     throw error;
   }
@@ -46,7 +46,7 @@ async function findMounter(number: string): Promise<number | undefined> {
   return undefined;
 }
 
-/** In another process, which can be ended: to ask for a file on a server that does not answer takes as long as that. */
+/** In a separate process, which can be killed: a stat on a server that does not answer blocks. */
 async function findOpener(device: number): Promise<number | undefined> {
   const open = ['-name', 'cwd', '-o', '-name', 'root', '-o', '-name', 'exe', '-o', '-path', '/proc/*/fd/*'];
   const shown = ['(', ...open, ')', '-printf', '%D %p\\n', '-prune'];
@@ -66,9 +66,9 @@ async function findOpener(device: number): Promise<number | undefined> {
     '-prune',
     ')',
   ];
-  // SAFETY: no shell, and every argument stands here.
+  // SAFETY: no shell, and all arguments are constants.
   const found = await promisify(execFile)('find', args, SEARCH).catch((error: unknown) =>
-    // Processes end while it looks, which it counts as a failure.
+    // `find` counts processes that end meanwhile as failures.
     error instanceof Error && 'stdout' in error ? { stdout: String(error.stdout) } : { stdout: '' },
   );
   const pid = new RegExp(`^${device} /proc/(\\d+)/`, 'm').exec(found.stdout)?.[1];

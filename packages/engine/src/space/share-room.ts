@@ -1,13 +1,13 @@
 export interface Claimant {
-  /** More than this is of no use to it. */
+  /** The maximum useful share. */
   readonly wantedBytes: number;
-  /** Of two that want more than there is, one with twice the weight gets twice as much. */
+  /** A claimant with twice the weight gets twice as much when space is short. */
   readonly weight: number;
 }
 
 /**
- * Shares room among those who might use it, in their order: what is given adds up to no more than there is, nobody gets more than it
- * wants, and what one does not want goes to the others.
+ * Distributes space among claimants in order: the shares add up to at most the space, none exceeds what its claimant wants, and the rest
+ * goes to the others.
  */
 export function shareRoom(claimants: readonly Claimant[], roomBytes: number): number[] {
   const shares = claimants.map(() => 0);

@@ -1,17 +1,17 @@
 import type { DiskSample } from './watched-disk.ts';
 
-/** A disk that grew by this much since the last look is being written to. */
+/** A disk that grew by this much since the last check counts as being written to. */
 export const GROWTH_BYTES = 2 ** 20;
-/** A disk that used this part of what it was granted needs more. */
+/** A disk that used this part of its grant needs more. */
 const NEEDY_PART = 1 / 8;
-/** What changed a little is taken into account after this long. */
+/** Small changes are taken into account after this long. */
 const LITTLE_MS = 1000;
-/** So much more room is worth sharing. */
+/** Additional space that is worth a new distribution. */
 const MORE_PART = 1 / 8;
 
 /**
- * Room that was given to disks, and whether it still holds: it is there, and nobody needs or has left anything that matters.
- * What a disk uses of its grant, it has no longer; so what is granted to all goes down by as much as the room does.
+ * The space granted to disks, and whether the distribution is still valid: the space is free, and no disk needs more or has released a
+ * significant part. A disk's use reduces its grant, so the sum of the grants shrinks with the free space.
  */
 export class SharedRoom {
   readonly #sharedAt = performance.now();
@@ -23,7 +23,7 @@ export class SharedRoom {
     this.#grantedBytes = grantedBytes;
   }
 
-  /** What one disk was before a look and at it, and what it was granted before. Samples of one that is as it was are the same. */
+  /** Records the samples of one disk before and at a check, and its grant before. Samples of an unchanged disk are the same object. */
   note(before: DiskSample | undefined, now: DiskSample | undefined, grantedBytes: number): void {
     if (before === now) return;
     const grewBytes = (now?.usedBytes ?? 0) - (before?.usedBytes ?? 0);
@@ -36,7 +36,7 @@ export class SharedRoom {
     }
   }
 
-  /** SAFETY: never with less room than was granted. */
+  /** SAFETY: false when there is less space than was granted. */
   holds(roomBytes: number, now = performance.now()): boolean {
     if (this.#hasMuch || roomBytes < this.#grantedBytes) return false;
     if (roomBytes > this.#grantedBytes * (1 + MORE_PART)) return false;

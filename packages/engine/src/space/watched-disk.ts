@@ -4,10 +4,10 @@ import { DiskLimit } from './disk-limit.ts';
 
 const STAT_BLOCK_BYTES = 512;
 
-/** A file system of ours that guests write to: a sparse image of the host's disk on a loop device. */
+/** A file system that guests write to: a sparse image of the host's disk on a loop device. */
 export interface MountedDisk {
   readonly kind: 'sandbox' | 'volume';
-  /** Names it among those of its kind. */
+  /** Identifies the disk among those of its kind. */
   readonly key: string;
   readonly image: string;
   readonly mountPoint: string;
@@ -17,22 +17,22 @@ export interface MountedDisk {
 
 export interface DiskSample {
   readonly usedBytes: number;
-  /** Free inside; what may be used of it is another matter. */
+  /** Free inside the file system; the grant may be smaller. */
   readonly freeBytes: number;
-  /** What the image takes on the host's disk. */
+  /** The size of the image on the host's disk. */
   readonly allocatedBytes: number;
-  /** Was acknowledged to the guest, or set aside by it, and is not on the host's disk yet: the host owes it this much room. */
+  /** Acknowledged to the guest, or reserved by it, and not on the host's disk yet: it still needs this much space. */
   readonly owedBytes: number;
 }
 
-/** A mounted disk, what was last seen of it, and how much more it may use. */
+/** A mounted disk, its last sample, and its grant. */
 export class WatchedDisk {
   readonly disk: MountedDisk;
   readonly #limit: DiskLimit;
   readonly #mount: number;
   #blockBytes = 4096;
   #latest: DiskSample | undefined;
-  /** What the latest sample is of. What another file system says at this place is another kind, size or fill. */
+  /** The file system of the latest sample. Another file system at this path has another type, size or fill. */
   #seen = '';
   #grantedBytes = Number.POSITIVE_INFINITY;
 
@@ -47,7 +47,7 @@ export class WatchedDisk {
     return this.#latest;
   }
 
-  /** What it could use if it were let. */
+  /** The bytes it could use without a limit. */
   get usableBytes(): number {
     return Math.max(0, (this.#latest?.freeBytes ?? 0) - this.#limit.leastBlocks * this.#blockBytes);
   }
@@ -57,15 +57,15 @@ export class WatchedDisk {
   }
 
   /**
-   * Undefined when it is not mounted any more. The same object as before when nothing has changed: hundreds of disks are looked at four
-   * times a second, most of them idle, and one call is enough to see that.
+   * Undefined when it is not mounted any more. The same object as before when nothing has changed: hundreds of disks are checked four times
+   * a second, most of them idle, and one call is enough to detect that.
    */
   sample(): DiskSample | undefined {
     const { disk } = this;
     const found = statfsIfThere(disk.mountPoint);
     if (found === undefined) return undefined;
     const { type, blocks, bfree, bsize } = found;
-    // With all that the guest was told of on the host's disk, that has nothing to add either.
+    // When all acknowledged data is on the host's disk, that is unchanged too.
     if (this.#seen === `${type} ${blocks} ${bfree}` && this.#latest?.owedBytes === 0) return this.#latest;
     const image = statSync(disk.image, { throwIfNoEntry: false });
     const isMounted = statSync(disk.mountPoint, { throwIfNoEntry: false })?.dev === this.#mount;
@@ -80,8 +80,8 @@ export class WatchedDisk {
   }
 
   /**
-   * Lets it use that much more than it did when it was sampled. What it used since counts, so nothing is given twice. A little more
-   * than before is not worth a call; less always is.
+   * Sets how much more it may use than in its sample. Its use since then counts, so no space is granted twice. A slightly larger grant is
+   * not worth a call; a smaller one always is.
    */
   grant(bytes: number): void {
     const { freeBytes } = this.#latest ?? { freeBytes: 0 };

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Runs a program and returns what it printed; fails with what it complained about. */
+/** Runs a program and returns its output; fails with its stderr. */
 export async function command(program: string, ...parameters: readonly string[]): Promise<string> {
   return (await run(program, parameters, { timeout: 100_000 })).stdout;
 }

@@ -4,7 +4,7 @@ export const TYPE = { a: 1, ns: 2, cname: 5, txt: 16, aaaa: 28, opt: 41, https: 
 export interface SampleRecord {
   readonly type: number;
   readonly data: Buffer;
-  /** The name asked for unless given. */
+  /** The default name of a query. */
   readonly owner?: string;
   readonly ttl?: number;
 }
@@ -30,7 +30,7 @@ export function encodeQuery(
   ]);
 }
 
-/** Answers the question of `query`, which has one and no compression; owner names that are not given point at it. */
+/** Answers the query `query`, which has one question and no compression; the default owner name is a pointer to it. */
 export function encodeAnswer(
   query: Buffer,
   records: readonly SampleRecord[],

@@ -3,14 +3,14 @@ import type { TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { makeWorld, secret, type World, type WorldOptions } from './https-world.ts';
 
-/** Where a secret is for api.test alone, unless the test says otherwise. */
+/** By default a secret is for api.test only. */
 export async function open(t: TestContext, options: WorldOptions): Promise<World> {
   const world = await makeWorld({ secrets: [secret()], ...options });
   t.after(() => world[Symbol.asyncDispose]());
   return world;
 }
 
-/** What comes back before the connection ends, or is left alone for a while after an answer. */
+/** The response until the connection ends, or is silent for a while after an answer. */
 export async function raw(world: World, servername: string, message: string): Promise<string> {
   const socket = await world.connect(servername);
   socket.on('error', () => undefined);

@@ -1,6 +1,6 @@
 import { newHandle, type EngineRecord } from '../sandboxes/record.ts';
 
-/** The record of a sandbox that nothing is special about. */
+/** A plain record of a sandbox. */
 export function engineRecord(given: Partial<EngineRecord> = {}): EngineRecord {
   return {
     handle: newHandle(),

@@ -6,7 +6,7 @@ import type { RuntimeSpec } from '../runtime/runtime.ts';
 
 const REDIAL_MS = 20;
 
-/** PID 1 of a fake sandbox: dials the engine again and again, says hello, takes its configuration, and ends when told to. */
+/** PID 1 of a fake sandbox: dials the engine repeatedly, says hello, takes its configuration, and ends when told to. */
 export class FakeGuest {
   readonly #spec: RuntimeSpec;
   #socket: Socket | undefined;

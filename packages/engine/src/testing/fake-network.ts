@@ -5,7 +5,7 @@ import type { KnownName } from '../policy/explain.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from '../network/network.ts';
 
-/** What stays on the pretended host when an engine ends. Share one between fakes to pretend a restart. */
+/** State of the fake host that outlives an engine. Share one between fakes to simulate a restart. */
 export interface FakeNetworkHost {
   readonly slots: Map<string, Slot>;
   lastIndex: number;
@@ -14,11 +14,11 @@ export interface FakeNetworkHost {
 export interface FakeNetworkOptions {
   readonly host?: FakeNetworkHost;
   readonly capacity?: number;
-  /** Called first by every operation that changes something; what it throws, the operation throws. */
+  /** Called first by every operation that changes something; its errors fail the operation. */
   readonly beforeCall?: (operation: 'recover' | 'acquire' | 'setPolicy' | 'release') => void | Promise<void>;
 }
 
-/** Keeps the promises of the port about who owns what, without a network. Its namespaces cannot be joined. */
+/** Keeps the port's promises about ownership without a real network. Its namespaces cannot be joined. */
 export class FakeNetwork implements Network {
   readonly #host: FakeNetworkHost;
   readonly #capacity: number;
@@ -44,17 +44,17 @@ export class FakeNetwork implements Network {
     return [...this.#host.slots.keys()];
   }
 
-  /** What `traffic` reports for a slot from now on. */
+  /** Sets the result of `traffic` for a slot. */
   setTraffic(key: string, traffic: Traffic): void {
     this.#traffic.set(key, traffic);
   }
 
-  /** What the sandbox of a slot has resolved from now on. */
+  /** Sets the resolved addresses of a slot. */
   setKnown(key: string, names: readonly KnownName[]): void {
     this.#known.set(key, names);
   }
 
-  /** What a slot may reach. */
+  /** The policy of a slot. */
   policyOf(key: string): ResolvedPolicy {
     return this.#policies.get(key) ?? resolvePolicy(undefined);
   }

@@ -117,7 +117,7 @@ export class FakeRootfs implements Rootfs {
 
   async close(): Promise<void> {}
 
-  /** What a process in the sandbox would do, ENOSPC included. */
+  /** Writes as a process in the sandbox would, ENOSPC included. */
   async writeAsGuest(handle: string, path: string, content: string | Uint8Array): Promise<void> {
     const usage = this.usage(handle);
     if (usage === undefined) throw new Error(`disk ${handle} is not mounted`);
@@ -129,7 +129,7 @@ export class FakeRootfs implements Rootfs {
     await writeFile(file, content);
   }
 
-  /** Disks and mounts that exist now. */
+  /** The current disks and mounts. */
   async leftovers(): Promise<readonly string[]> {
     const kinds = ['disks', 'mounts'].map(async (kind) => {
       const names = await readdir(join(this.#folder, kind));
@@ -139,7 +139,7 @@ export class FakeRootfs implements Rootfs {
   }
 
   #place(kind: 'disks' | 'mounts', handle: string): string {
-    // SAFETY: what matches has no slash or dot, so the joined path stays inside our folder.
+    // SAFETY: a handle that matches has no slash or dot, so the joined path stays inside our folder.
     if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
     return join(this.#folder, kind, handle);
   }
@@ -149,7 +149,7 @@ function checkSize(sizeMib: number): void {
   if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
 }
 
-/** Lays `layer` over `tree`. A character device is a whiteout: it hides what lower layers have under its name. */
+/** Applies `layer` to `tree`. A character device is a whiteout: it hides the entries of lower layers with its name. */
 async function applyLayer(layer: string, tree: string): Promise<void> {
   for (const name of await readdir(layer)) {
     const from = join(layer, name);

@@ -6,7 +6,7 @@ import { FakeGuest } from './fake-guest.ts';
 import type { Runtime, RuntimeProbe, RuntimeSpec, Started } from '../runtime/runtime.ts';
 
 /**
- * A runtime without isolation, root or child processes, for tests of what is built on the port. It keeps the port's promises, and its
+ * A runtime without isolation, root or child processes, for tests of code above the port. It keeps the port's promises, and its
  * PID 1 is a few lines that speak svc-init's protocol as far as starting and stopping go.
  * Fakes of one folder share their sandboxes, so a second one stands for a later process of the engine.
  */

@@ -10,8 +10,8 @@ import type { Volume, VolumeEntry, VolumeFiles, Volumes, VolumeUsage } from '../
 const MIB = 1024 * 1024;
 
 /**
- * Volumes as plain folders for tests without privileges: the promises of the port, but a guest that writes to the folder
- * directly is not limited, and one that swaps links at the right moment is not stopped.
+ * Volumes as plain folders for tests without privileges. It keeps the promises of the port with two exceptions: direct writes of a guest to
+ * the folder are not limited, and a race with swapped links is not prevented.
  */
 export class FakeVolumes implements Volumes {
   readonly #folder: string;
@@ -214,7 +214,7 @@ class FakeVolumeFiles implements VolumeFiles {
     await this.#run(to, async () => act(source, await this.#locate(toParts)));
   }
 
-  /** The path on the host, its folder resolved and found to be inside. */
+  /** The path on the host; checks that its folder resolves to one inside. */
   async #locate(parts: readonly string[], options: { makeParents?: boolean } = {}): Promise<string> {
     if (parts.length === 0) return this.#root;
     const path = join(this.#root, ...parts);

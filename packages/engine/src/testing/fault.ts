@@ -1,4 +1,4 @@
-/** Counts the calls to a host and lets one of them fail, before it has acted or after. */
+/** Counts the calls to a host and makes one of them fail, before or after it has acted. */
 export class Fault {
   #calls = 0;
   readonly #failAt: number;
@@ -21,7 +21,7 @@ export class Fault {
     return wrapped(port, steps, (act) => this.#step(act));
   }
 
-  /** For steps that are done when they return. */
+  /** For synchronous steps. */
   wrapSync<T extends object>(port: T, steps: readonly (keyof T)[]): T {
     return wrapped(port, steps, (act) => {
       const check = this.#begin();
@@ -38,7 +38,7 @@ export class Fault {
     return result;
   }
 
-  /** Returns what is to be called when the step has acted. */
+  /** @returns the function to call after the step has acted */
   #begin(): () => void {
     this.#calls += 1;
     const fails = this.#calls === this.#failAt;

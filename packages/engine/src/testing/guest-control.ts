@@ -8,7 +8,7 @@ export interface Outcome {
   readonly reason: string | null;
 }
 
-/** The engine's side of one sandbox, as far as tests of the runtime need it: waits for svc-init and runs commands through it. */
+/** The engine's side of one sandbox, reduced for tests of the runtime: waits for svc-init and runs commands through it. */
 export class GuestControl {
   readonly #connected = Promise.withResolvers<void>();
   readonly #outputs = new Map<string, string>();
@@ -16,7 +16,7 @@ export class GuestControl {
   #link: GuestLink | undefined;
   #count = 0;
 
-  /** `wasOutOfMemory` is asked when a process dies of SIGKILL. */
+  /** `wasOutOfMemory` is called when a process dies of SIGKILL. */
   static async listen(spec: RuntimeSpec, wasOutOfMemory: () => boolean = () => false): Promise<GuestControl> {
     const control = new GuestControl();
     control.#link = await GuestLink.listen(spec.guestFolder, spec.initToken, {
@@ -37,7 +37,7 @@ export class GuestControl {
     return control;
   }
 
-  /** Resolves when PID 1 has dialled and shown the right token. */
+  /** Resolves when PID 1 has dialled and sent the right token. */
   async connected(signal: AbortSignal = AbortSignal.timeout(60_000)): Promise<void> {
     await Promise.race([this.#connected.promise, aborted(signal)]);
   }
@@ -46,7 +46,7 @@ export class GuestControl {
     return this.#link?.isConnected ?? false;
   }
 
-  /** Runs a shell script; stdout and stderr in one. */
+  /** Runs a shell script; returns stdout and stderr combined. */
   async run(script: string, user: string | null = null): Promise<Outcome> {
     const signal = AbortSignal.timeout(60_000);
     this.#count += 1;
@@ -58,7 +58,7 @@ export class GuestControl {
     return Promise.race([exited.promise, aborted(signal)]);
   }
 
-  /** For every process that starts from now on. */
+  /** Applies to every process that starts from now on. */
   async limit(rlimits: readonly Rlimit[]): Promise<void> {
     const config = { env: [], files: [], rlimits: [...rlimits] };
     await this.#link?.request('svc.configure', config, AbortSignal.timeout(60_000));

@@ -39,7 +39,7 @@ export interface WorldOptions {
   readonly rules?: Rules;
   readonly trust?: Partial<UpstreamTrustOptions>;
   readonly egress?: Partial<SandboxEgress>;
-  /** Who the server says it is, and whether somebody trusted says so. */
+  /** The name in the server's certificate, and whether a trusted authority signed it. */
   readonly serverNames?: string;
   readonly isServerTrusted?: boolean;
   readonly http2?: boolean;
@@ -67,16 +67,16 @@ export interface World extends AsyncDisposable {
   readonly proxy: TestProxy;
   readonly serverPort: number;
   readonly server: Server | Http2SecureServer;
-  /** Requests that came whole. */
+  /** Requests that arrived completely. */
   readonly seen: Seen[];
-  /** Method and path of every request that began to come. */
+  /** Method and path of every request that began to arrive. */
   readonly begun: string[];
   readonly connections: ReadonlySet<Socket>;
   readonly violations: Violation[];
   readonly refusals: { readonly name: string | null; readonly reason: string }[];
-  /** What a sandbox trusts. */
+  /** The authority that a sandbox trusts. */
   readonly authority: AuthorityPem;
-  /** Everything that any server saw, as text. */
+  /** All bytes that any server received, as text. */
   readonly everything: () => string;
   connect(servername: string, protocols?: readonly string[]): Promise<TLSSocket>;
   ask(
@@ -85,7 +85,7 @@ export interface World extends AsyncDisposable {
   ): Promise<{ status: number; body: string; headers: IncomingMessage['headers'] }>;
 }
 
-/** A server on loopback with a certificate of its own authority, and a proxy that intercepts what is meant for it. */
+/** A server on loopback with its own authority, and a proxy that intercepts connections to it. */
 export async function makeWorld(options: WorldOptions = {}): Promise<World> {
   const outside = makeAuthority();
   const seen: Seen[] = [];

@@ -1,7 +1,7 @@
 /**
- * Stands for everything outside, in a network namespace of its own: on TCP 8080 it tells callers who they are and
- * then repeats what they say, on UDP 9090 it prints what it gets, on port 53 of the address given as argument it resolves a few names
- * (those with `dual` in them to IPv6 too) and prints which it was asked for.
+ * Simulates the internet in its own network namespace: on TCP 8080 it tells callers their address and
+ * then echoes their input, on UDP 9090 it prints the received packets, on port 53 of the address given as argument it resolves a few names
+ * (those with `dual` in them to IPv6 too) and prints the queries.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ await startSampleResolver(
   address,
   (query) => {
     print(`asked for ${query.toString('latin1', 13).replaceAll(/[^ -~]+/g, '.')}`);
-    // Their type stands in front of the class, at the end.
+    // The type stands before the class, at the end of the question.
     const isForIpv6 = query.readUInt16BE(query.length - 4) === TYPE.aaaa;
     if (query.includes('dual') && isForIpv6) return [encodeAnswer(query, [addressRecord(publicIpv6Address)])];
     if (query.includes('dual')) return [encodeAnswer(query, [addressRecord(publicAddress)])];

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { waitUntil } from '@svc/contract/testing';
 import { command, inNamespace } from './command.ts';
 
-/** Everything outside of this host, in a network namespace, so that no packet of a test leaves the machine. */
+/** A simulated internet in a network namespace, so that no packet of a test leaves the machine. */
 export interface Internet extends AsyncDisposable {
   /** The host's end of the link, an address that looks public. */
   readonly hostAddress: string;
@@ -17,11 +17,11 @@ export interface Internet extends AsyncDisposable {
   readonly privateAddress: string;
   readonly metadataAddress: string;
   readonly ipv6Address: string;
-  /** Behind it, as `publicAddress` is. */
+  /** Routed behind it, like `publicAddress`. */
   readonly publicIpv6Address: string;
-  /** That no sandbox should reach: of a cloud's metadata, and two that lead to IPv4. All runs have the same. */
+  /** Addresses that no sandbox should reach: of a cloud's metadata, and two that embed IPv4. Every run has the same. */
   readonly closedIpv6Addresses: readonly string[];
-  /** The lines printed for UDP packets that arrived. */
+  /** The printed lines of received UDP packets. */
   readonly received: readonly string[];
   readonly namespace: string;
 }
@@ -47,7 +47,7 @@ export async function startInternet(): Promise<Internet> {
   const received: string[] = [];
   createInterface({ input: child.stdout }).on('line', (text) => received.push(text));
   await waitUntil(() => received.includes('ready'));
-  // The way there is open only while somebody answers: of what all runs share, it may be the way of another one's packets.
+  // The route is up only while the namespace answers: packets to addresses that all runs share could belong to another run.
   await configureHostEnd(hostInterface, addresses);
   undo.defer(() => ip('link', 'set', hostInterface, 'down'));
   const kept = undo.move();
@@ -60,10 +60,10 @@ export async function startInternet(): Promise<Internet> {
   };
 }
 
-/** As many as there are networks of four addresses below, but for the last. */
+/** The number of networks of four addresses below, except for the last. */
 const PARTS = 63;
 
-/** A part of the addresses that no test beside this one has: whoever makes the namespace that is named after it has it. */
+/** A range of addresses that no concurrent test has: the creator of the namespace with its name owns it. */
 async function claimPart(): Promise<{ readonly part: number; readonly name: string }> {
   const failures: unknown[] = [];
   for (let attempt = 0; attempt < PARTS; attempt++) {
@@ -86,11 +86,11 @@ function addressesOf(part: number) {
     hostAddress: `203.0.113.${part * 4 + 1}`,
     hostIpv6Address: `2001:db8:77:${part + 1}::1`,
     resolver: `203.0.113.${part * 4 + 2}`,
-    // No range for documentation, because those are refused. This host's route to it leads into the namespace.
+    // Not a range for documentation: those are refused. This host's route to it leads into the namespace.
     publicAddress: `93.184.215.${part + 1}`,
     privateAddress: `10.77.0.${part + 1}`,
     metadataAddress: '169.254.169.254',
-    // The metadata address is the same in every run; one of them has the route, and all are answered.
+    // The metadata address is the same in every run; the run that has the route answers for all.
     metric: String(7 + part),
     ipv6Address: `2001:db8:77:${part + 1}::2`,
     publicIpv6Address: `2a00:77:${part + 1}::1`,

@@ -1,7 +1,7 @@
 /**
- * Listens in a network namespace on every address and port given as arguments (addresses, `--`, ports), whoever it is asked for, and
- * tells each caller what it was told: over TLS with a certificate for the name in the greeting, or for its own address, and else as it
- * comes. Prints who signs for it.
+ * Listens in a network namespace on every address and port given as arguments (addresses, `--`, ports), as a server for any host, and
+ * sends each caller its first line back: over TLS with a certificate for the server name, or for its own address, and otherwise in
+ * plain text. Prints its authority.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const validity = { from: new Date(Date.now() - HOUR_MS), until: new Date(Date.no
 const contextFor = (host: string) =>
   createSecureContext({ key, cert: writeLeaf(host, privateKey, issuer, validity) });
 
-/** The first line of a request, or of anything else, as the answer of a server of HTTP. */
+/** The first line of the input as an HTTP response. */
 function repeat(socket: Duplex, first = ''): void {
   let heard = first;
   const answer = () => {

@@ -13,9 +13,9 @@ import { readPreamble } from '../guest/preamble.ts';
 /** Where `npm run build` puts svc-init. */
 export const BUILT_SVC_INIT = fileURLToPath(new URL('../../../init/build/svc-init', import.meta.url));
 
-/** A real svc-init for tests: PID 1 of a pid namespace of its own, otherwise on this host. */
+/** A real svc-init for tests: PID 1 of its own pid namespace, otherwise on this host. */
 export interface LocalInit extends AsyncDisposable {
-  /** A session connection, its preamble read. */
+  /** A session connection whose preamble was read. */
   dial(): Promise<Socket>;
 }
 

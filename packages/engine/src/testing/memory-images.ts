@@ -38,10 +38,10 @@ export class MemoryImages implements Images {
   /** When a scope last used an image, by scope and id. */
   readonly #holds = new Map<string, Map<string, number>>();
   readonly #pulls = new SharedTasks<string>();
-  /** Pulls end when this has come true. */
+  /** Pulls end when this has resolved. */
   gate: Promise<void> = Promise.resolve();
   isReachable = true;
-  /** What the registry asks for. */
+  /** The credentials that the registry requires. */
   auth: RegistryAuth | null = null;
   pullCount = 0;
 

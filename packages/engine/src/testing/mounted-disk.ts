@@ -6,10 +6,10 @@ import type { TestContext } from 'node:test';
 import { deviceOf } from '../space/disk-limit.ts';
 import type { MountedDisk } from '../space/watched-disk.ts';
 
-/** An ext4 image of 64 MiB on a loop device, as disks of sandboxes are. */
+/** An ext4 image of 64 MiB on a loop device, like disks of sandboxes. */
 export function mountDisk(t: TestContext): {
   readonly disk: MountedDisk;
-  /** Until all that was written is on the host’s disk. */
+  /** Resolves when all writes are on the host's disk. */
   readonly settle: () => void;
   readonly unmount: () => void;
 } {
@@ -28,7 +28,7 @@ export function mountDisk(t: TestContext): {
     try {
       unmount();
     } catch {
-      // The test has done it.
+      // The test has unmounted it.
     }
     rmSync(folder, { recursive: true });
   });

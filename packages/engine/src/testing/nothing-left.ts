@@ -3,7 +3,7 @@ import { waitUntil } from '@svc/contract/testing';
 import type { RuntimeWorld } from '../runtime/runtime.suite.ts';
 import type { RuntimeSpec } from '../runtime/runtime.ts';
 
-/** Waits until nothing of a sandbox is there: what a runtime has forked may take a moment longer to go than the runtime itself. */
+/** Waits until nothing of a sandbox exists: child processes of a runtime may exit a moment after the runtime. */
 export async function nothingLeft(
   world: Pick<RuntimeWorld, 'leftovers'>,
   spec: RuntimeSpec,

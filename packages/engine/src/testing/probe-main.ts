@@ -9,7 +9,7 @@ import type { Attempt } from './probe.ts';
 
 const attempts = JSON.parse(process.argv[2] ?? '[]') as Attempt[];
 const PATIENCE_MS = Number(process.argv[3]);
-/** Connections beyond those that are awaited would have been answered by then. */
+/** Extra connections would have been answered within this time. */
 const MORE_MS = 1500;
 
 const outcomes = await Promise.all(attempts.map((attempt) => attemptOne(attempt).catch(describe)));
@@ -35,13 +35,13 @@ async function knock(flows: Extract<Attempt, { kind: 'knock' }>['flows']): Promi
     const datagrams = sockets[typeOf(address)];
     if (protocol === 'udp') await new Promise((resolve) => datagrams.send('knock', port, address, resolve));
     else connect({ host: address, port }).on('error', () => undefined);
-    // The first packet of a connection leaves while `connect` is called.
+    // The first packet of a connection is sent during `connect`.
   }
   await delay(100);
   return 'sent';
 }
 
-/** All from one socket: to the packet filter, packets of one conversation that is under way. */
+/** All from one socket: the packet filter sees packets of one established flow. */
 async function floodUdp(attempt: Extract<Attempt, { kind: 'dnsFlood' }>): Promise<string> {
   const socket = createSocket('udp4');
   socket.connect(53, attempt.server);
@@ -52,7 +52,7 @@ async function floodUdp(attempt: Extract<Attempt, { kind: 'dnsFlood' }>): Promis
   const query = encodeQuery('public.example');
   for (let sent = 1; sent <= attempt.count; sent += 1) {
     socket.send(query);
-    // Slow enough for queues on the way not to be what drops them.
+    // Slow enough that no queue on the way drops them.
     if (sent % 25 === 0) await delay(5);
   }
   await delay(MORE_MS);

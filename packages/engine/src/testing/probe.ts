@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { command, inNamespace } from './command.ts';
 
-/** Something to try from inside a sandbox. */
+/** A connection or query to try from inside a sandbox. */
 export type Attempt =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-  /** Opens that many connections at once and keeps them; tells how many were answered, a moment after as many as are awaited were. */
+  /** Opens that many connections at once and keeps them; reports how many were answered, a moment after the expected number was. */
   | {
       readonly kind: 'tcpMany';
       readonly host: string;
@@ -12,9 +12,9 @@ export type Attempt =
       readonly count: number;
       readonly awaited: number;
     }
-  /** Sends that many questions from one socket, thousands a second; tells how many were answered, and in how many milliseconds. */
+  /** Sends that many queries from one socket, thousands per second; reports how many were answered, and in how many milliseconds. */
   | { readonly kind: 'dnsFlood'; readonly server: string; readonly count: number }
-  /** Sends the first packet of each and waits for no answer; over when all have left. */
+  /** Sends the first packet of each and waits for no answer; ends when all were sent. */
   | {
       readonly kind: 'knock';
       readonly flows: readonly {
@@ -35,22 +35,22 @@ export type Attempt =
       readonly server: string;
       readonly name: string;
       readonly transport: 'udp' | 'tcp';
-      /** 53 unless given. */
+      /** Default 53. */
       readonly port?: number;
-      /** 1, an IPv4 address, unless given. */
+      /** Default 1, an IPv4 address. */
       readonly type?: number;
     };
 
 const MAIN = fileURLToPath(new URL('probe-main.ts', import.meta.url));
 
-/** For what is answered sooner or later, also on a busy machine. */
+/** Timeout for packets that are answered, also on a busy machine. */
 const PATIENCE_MS = 20_000;
-/** For what is dropped: long enough for a packet to cross this machine, short enough for a test full of them. */
+/** Timeout for packets that are dropped: long enough to cross this machine, short enough for a test full of them. */
 const BRIEF_MS = 1500;
-/** No answer yet; or the resolver in between has waited in vain. */
+/** No answer yet; or the resolver in between timed out. */
 const UNANSWERED = /^(silence|rcode 2)$/;
 
-/** Tries everything at once in the network namespace at `path`; one outcome each, in words. What gets no answer is tried again. */
+/** Tries everything at once in the network namespace at `path`; one outcome each, as text. Tries without an answer are repeated. */
 export async function probe(path: string, ...attempts: readonly Attempt[]): Promise<readonly string[]> {
   let outcomes = await tryAll(path, attempts, PATIENCE_MS);
   for (let times = 0; times < 2 && outcomes.some((outcome) => UNANSWERED.test(outcome)); times++)
@@ -58,7 +58,7 @@ export async function probe(path: string, ...attempts: readonly Attempt[]): Prom
   return outcomes;
 }
 
-/** The same for what must not be answered. */
+/** The same for tries that must not be answered. */
 export async function probeBriefly(
   path: string,
   ...attempts: readonly Attempt[]

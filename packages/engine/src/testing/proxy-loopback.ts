@@ -5,7 +5,7 @@ import type { Destination, Refusal, Rules, SandboxEgress } from '../egress/proxy
 
 export const SANDBOX = '127.0.0.1';
 
-/** Rules that allow by the name said (and pinned), or everything. */
+/** Rules that allow by the claimed (and resolved) name, or everything. */
 export function rulesFor(
   allowed: readonly string[] | 'all',
   { isStrict = false, denied = [] as readonly string[] } = {},
@@ -25,7 +25,7 @@ export function rulesFor(
 export interface ListeningTcp extends AsyncDisposable {
   readonly port: number;
   readonly sockets: ReadonlySet<Socket>;
-  /** Everything that was ever received, as latin1. */
+  /** All bytes that were ever received, as latin1. */
   readonly received: () => string;
 }
 
@@ -59,7 +59,7 @@ export interface TestProxy extends AsyncDisposable {
   readonly accepted: ReadonlySet<Socket>;
 }
 
-/** A proxy on loopback: what connects to it is taken for a sandbox that meant to reach `destination`. */
+/** A proxy on loopback: each connection to it counts as one from a sandbox to `destination`. */
 export async function startProxy(
   destination: Destination,
   egress: Partial<SandboxEgress> & Pick<SandboxEgress, 'rules'>,
@@ -100,7 +100,7 @@ export async function startProxy(
   };
 }
 
-/** Sends `bytes` and tells what came back until the end: the text, or the code of the error that ended it. */
+/** Sends `bytes` and returns the response until the end: the text, or the code of the error that ended it. */
 export async function exchangeTcp(
   port: number,
   bytes: Buffer | string,

@@ -10,7 +10,7 @@ export const PEERS = (
   '0.0.0.1 168.63.129.16'
 ).split(' ');
 
-/** The same of IPv6, written out. */
+/** The same for IPv6, written out. */
 export const IPV6_PEERS = (
   '2a00:77:0:0:0:0:0:1 2606:4700:0:0:0:0:0:1 fd00:ec2:0:0:0:0:0:254 fd00:ec2:0:0:0:0:0:255 fc00:0:0:0:0:0:0:1 ' +
   '2001:db8:0:0:0:0:0:1 2001:200:0:0:0:0:0:1 3fff:0:0:0:0:0:0:1 4000:0:0:0:0:0:0:1 64:ff9b:0:0:0:0:808:808 ' +
@@ -79,5 +79,5 @@ function policiesOver(
 export const policiesNaming = (names: readonly string[]): fc.Arbitrary<NetworkPolicy> =>
   policiesOver(fc.oneof(addressDestinations, nameDestinations(names)));
 export const policies = policiesNaming(NAMES);
-/** Those that the packet filter decides alone. */
+/** Policies that the packet filter enforces alone. */
 export const addressPolicies = policiesOver(addressDestinations);

@@ -12,13 +12,13 @@ import { INIT_PROGRAM, SandboxFiles } from './sandbox-files.ts';
 
 export interface RealWorld extends RuntimeWorld {
   readonly cgroups: Cgroups;
-  /** The runtime's own. */
+  /** The runtime's own folder. */
   readonly folder: string;
-  /** As a crash of svc-host would. */
+  /** Kills it, like a crash of svc-host. */
   killHelpers(): void;
 }
 
-/** Where an OCI runtime is tested: real namespaces, mounts and cgroups. */
+/** A real environment for an OCI runtime: namespaces, mounts and cgroups. */
 export async function realWorld(createRuntime: (options: OciOptions) => Runtime): Promise<RealWorld> {
   const files = await SandboxFiles.create();
   const cgroups = new Cgroups();
@@ -52,16 +52,16 @@ export async function realWorld(createRuntime: (options: OciOptions) => Runtime)
   };
 }
 
-/** What lies in the folders that the trees of cgroups are mounted on, where nobody sees it. */
+/** Entries in the folders below the mounted cgroup trees, which the mounts hide. */
 async function belowMounts({ trees }: CgroupLayout): Promise<readonly string[]> {
   const points = trees.map(({ mountpoint }) => mountpoint);
-  // A tree that holds another cannot be unmounted, and is none that is mounted on a file system of the host's.
+  // A tree with another mount below it cannot be unmounted; such a tree is never mounted directly on the file system of the host.
   const script = 'for point; do umount "$point" 2>/dev/null && find "$point"; done; true';
   const look = ['--mount', '--propagation', 'slave', 'sh', '-c', script, 'sh', ...points];
   return (await promisify(execFile)('unshare', look)).stdout.split('\n');
 }
 
-/** Host processes that run as a user of the sandbox, its corpses excluded, or that name it. */
+/** Host processes that run as a user of the sandbox, without zombies, or that name it. */
 function processesOf({ handle, slot }: RuntimeSpec): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

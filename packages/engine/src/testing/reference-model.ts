@@ -1,16 +1,16 @@
 import type { NetworkPolicy } from '@svc/contract';
 
 /**
- * What a policy means, written a second time and as naively as possible: texts instead of numbers, one pass, no shared code with the
- * real thing.
+ * A second implementation of policies, as naive as possible: texts instead of numbers, one pass, no shared code with the
+ * real one.
  */
 export interface Place {
   readonly gateway: string;
   readonly own: readonly string[];
-  /** The leading texts of the host's networks, and of the addresses of sandboxes. */
+  /** The text prefixes of the host's networks, and of the addresses of sandboxes. */
   readonly neighbours: readonly string[];
   readonly sandboxes: string;
-  /** The same of IPv6; absent without it. */
+  /** The same for IPv6; absent without it. */
   readonly gateway6?: string;
   readonly sandboxes6?: string;
 }
@@ -50,7 +50,7 @@ function referenceGroup6(address: string, place: Place): string | null {
   return /^[23]/.test(address) && !/^(2001:db8|2001:[01]?..?|3fff):/.test(address) ? 'public' : null;
 }
 
-/** In disguise, or for one link alone. */
+/** An embedded IPv4 address, or one valid on a single link. */
 const CLOSED6 = /^(?:[0-9a-f]{1,2}:|2002:|fe[89abcdef]|ff)/;
 
 export function referenceAction(policy: NetworkPolicy, flow: Flow, place: Place): string {

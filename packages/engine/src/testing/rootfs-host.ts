@@ -15,7 +15,7 @@ import type { RootfsSuiteHost } from '../rootfs/rootfs.suite.ts';
 export interface RealHost extends RootfsSuiteHost {
   readonly hostCalls: SvcHostCalls;
   readonly folder: string;
-  /** What copies disks of `folder` while they are mounted. */
+  /** Copies disks of `folder` while they are mounted. */
   liveDisks(): LiveDisks;
   open(options?: {
     readonly reserveMib?: number;
@@ -81,7 +81,7 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
       await asGuest(slot, 'rm "$1"', [inside(handle, path)]);
     },
     leftovers: async () => {
-      // Another process of this machine that copies its mount namespace just now may hold a device a moment longer.
+      // A process of this machine that copies its mount namespace at this moment may hold a device a little longer.
       await waitUntil(async () => (await loopDevices(folder)).length <= (await mounts()).length);
       return [...(await files(folder)), ...(await mounts()), ...(await loopDevices(folder))];
     },
@@ -89,7 +89,7 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
   };
 }
 
-/** svc-host as it behaves on kernels that do not take overlay layers as descriptors. */
+/** svc-host as it behaves on kernels that do not accept overlay layers as descriptors. */
 async function olderHelper(scratch: string): Promise<string> {
   const path = join(scratch, 'svc-host');
   await writeFile(path, `#!/bin/sh\nexec '${BUILT_SVC_HOST}' --overlay-by-names\n`, { mode: 0o755 });
@@ -117,7 +117,7 @@ async function run(file: string, args: readonly string[], input: string | Uint8A
       if (error === null) resolve(stdout);
       else reject(new Error(`${stderr}${stdout}`, { cause: error }));
     });
-    // A guest that fails stops reading; its exit code tells.
+    // A guest that fails stops reading; its exit code is reported.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
   });

@@ -13,8 +13,8 @@ const APPLETS =
   'awk cat chmod chown cut date dd df echo env false find grep head hostname id ln ls mkdir mkfifo mknod mount nproc ps readlink rm sed seq sh sleep sort stat tail touch true umount uname wc';
 
 /**
- * Everything a sandbox stands on, made for real in one temporary folder: a busybox image under an overlay, prepared namespaces, and
- * guest folders on a tmpfs of their own.
+ * Everything that a sandbox needs, made for real in one temporary folder: a busybox image under an overlay, prepared namespaces, and
+ * guest folders on their own tmpfs.
  */
 export class SandboxFiles implements AsyncDisposable {
   readonly folder: string;
@@ -41,7 +41,7 @@ export class SandboxFiles implements AsyncDisposable {
     return files;
   }
 
-  /** A complete spec; what it names exists until `changes` say otherwise. */
+  /** A complete spec; the paths in it exist unless `changes` replace them. */
   async spec(changes: Partial<RuntimeSpec> = {}): Promise<RuntimeSpec> {
     const handle = `t${randomBytes(6).toString('hex')}`;
     const path = (name: string) => join(this.folder, `${handle}-${name}`);
@@ -84,7 +84,7 @@ export class SandboxFiles implements AsyncDisposable {
     };
   }
 
-  /** Runs before everything else is taken away. */
+  /** Runs before everything else is removed. */
   defer(cleanup: () => Promise<void>): void {
     this.#undo.defer(cleanup);
   }
@@ -96,7 +96,7 @@ export class SandboxFiles implements AsyncDisposable {
   async #slot(handle: string): Promise<RuntimeSpec['slot']> {
     const userNamespace = join(this.folder, `${handle}-user`);
     const networkNamespace = join(this.folder, `${handle}-network`);
-    // Any range will do that no other test on this machine is likely to pick.
+    // Any range that is unlikely to collide with another test on this machine.
     const idBase = randomInt(16_384, 32_767) * 65_536;
     this.#undo.defer(() => this.hostCalls.removeNamespaces(userNamespace, networkNamespace));
     const paths = { userPath: userNamespace, networkPath: networkNamespace };

@@ -4,7 +4,7 @@ import { join, normalize } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 
-/** A folder of files that clients download, and repositories below `/git/`, for whoever shows the password below `/private/`. */
+/** A folder of files for download, and repositories below `/git/`; paths below `/private/` require the password. */
 export interface Mirror {
   readonly folder: string;
   readonly password: string;
@@ -27,7 +27,7 @@ export async function serveMirror(
     await serveGit(folder, { path, query: search.slice(1) }, incoming, body, response);
     return;
   }
-  // An index of pip is a folder.
+  // pip's index is a folder.
   const file = join(folder, path.endsWith('/') ? `${path}index.html` : path);
   const isFile = await stat(file).then(
     (found) => found.isFile(),
@@ -43,7 +43,7 @@ function passwordOf({ headers }: Http2ServerRequest): string | undefined {
   return Buffer.from(credentials, 'base64').toString().split(':')[1];
 }
 
-/** By git's own program, as web servers start it: variables and the body in, head and body out. */
+/** Runs git's own CGI program, as web servers do: variables and the body in, head and body out. */
 async function serveGit(
   folder: string,
   { path, query }: { readonly path: string; readonly query: string },
@@ -66,7 +66,7 @@ async function serveGit(
       HTTP_GIT_PROTOCOL: String(headers['git-protocol'] ?? ''),
     },
   });
-  // For a page it reads nothing, and may have ended before we get here.
+  // For a page it reads nothing, and may have ended already.
   child.stdin.on('error', () => undefined);
   child.stdin.end(body);
   const output = await buffer(child.stdout);

@@ -46,7 +46,7 @@ async function say(speech: Speech): Promise<Heard> {
   return shown?.verify(outside) === true ? 'carried' : 'read';
 }
 
-/** Rejects unless the server has heard exactly that. */
+/** Rejects unless the server has received exactly that. */
 async function answerTo(socket: Duplex, head: string, signal: AbortSignal, line: string): Promise<void> {
   let answer = '';
   socket.on('data', (data: Buffer) => (answer += data.toString('latin1')));

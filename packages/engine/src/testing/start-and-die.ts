@@ -5,7 +5,7 @@ import { runc } from '../runtime/runc.ts';
 import { runsc } from '../runtime/runsc.ts';
 import type { RuntimeSpec } from '../runtime/runtime.ts';
 
-/** Stands for an engine that is killed while it starts a sandbox: node start-and-die.ts RUNTIME FOLDER SPEC AFTER_MS */
+/** Simulates an engine that is killed while it starts a sandbox: node start-and-die.ts RUNTIME FOLDER SPEC AFTER_MS */
 const [name = '', folder = '', spec = '', afterMs = ''] = process.argv.slice(2);
 const createRuntime = [runc, crun, runsc].find((candidate) => candidate.name === name) ?? runc;
 const hostCalls = new SvcHostCalls({ processes: 1 });

@@ -7,7 +7,7 @@ export function at(text: string): Address {
   return address;
 }
 
-/** A host with a private and a public address, each in a network with others. */
+/** A host with a private and a public address, each in a network with other hosts. */
 export const SURROUNDINGS: Surroundings = {
   gateway: at('172.30.0.1'),
   hostAddresses: [at('192.168.7.5'), at('8.8.4.4'), at('127.0.0.1')],

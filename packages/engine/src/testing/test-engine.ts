@@ -7,14 +7,14 @@ import { LinuxNetwork, type LinuxNetworkOptions } from '../network/linux-network
 import { linkPrefix, tableName } from '../network/ruleset.ts';
 import { command } from './command.ts';
 
-/** One engine's place on the host: its folder, name and addresses. Networks opened on it follow each other. */
+/** The host resources of one engine: its folder, name and addresses. Networks opened on it follow each other. */
 export class TestEngine implements AsyncDisposable {
   readonly options: Omit<LinuxNetworkOptions, 'hostCalls' | 'logger'>;
   readonly hostCalls = new SvcHostCalls();
   readonly warnings: string[] = [];
   readonly #opened: LinuxNetwork[] = [];
 
-  /** `octet`, 64 to 127, tells engines of one test apart; test runs side by side are told apart by their pid. */
+  /** `octet`, 64 to 127, distinguishes engines of one test; concurrent test runs are distinguished by their pid. */
   static async make(octet: number, options: Partial<LinuxNetworkOptions> = {}): Promise<TestEngine> {
     return new TestEngine({
       runFolder: await mkdtemp(join(tmpdir(), 'svc-network-')),
@@ -40,7 +40,7 @@ export class TestEngine implements AsyncDisposable {
     return network;
   }
 
-  /** Every trace of this engine on the host. */
+  /** Every resource of this engine on the host. */
   async traces(): Promise<readonly string[]> {
     const { runFolder, instance } = this.options;
     const folders = await readdir(join(runFolder, 'slots')).catch(() => []);
@@ -64,7 +64,7 @@ export class TestEngine implements AsyncDisposable {
     undo.defer(() => rm(this.options.runFolder, { recursive: true, force: true }));
     undo.defer(() => this.hostCalls.close());
     for (const network of this.#opened) await network.close();
-    // Removes what the test left in use.
+    // Removes resources that the test left in use.
     const last = this.open();
     undo.defer(() => last.close());
     await last.recover([]);

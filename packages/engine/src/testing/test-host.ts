@@ -48,7 +48,7 @@ async function mountsBelow(folder: string): Promise<readonly string[]> {
   return points.filter((point) => point.startsWith(`${folder}/`));
 }
 
-/** The owner of one interface name per test run: names are shared by the whole machine. */
+/** Interface names are unique for each process and call: the whole machine shares them. */
 export function uniqueInterface(): string {
   return `t${process.pid.toString(36)}${(++interfaceCount).toString(36)}`;
 }

@@ -49,6 +49,6 @@ export async function writeBusyboxRootfs(folder: string): Promise<void> {
   for (const applet of stdout.split('\n').filter((name) => name !== '' && name !== 'busybox')) {
     await symlink('busybox', join(folder, 'bin', applet));
   }
-  // Scripts often name these outright.
+  // Scripts often use these absolute paths.
   await symlink('../bin', join(folder, 'usr/bin'));
 }

@@ -1,6 +1,6 @@
 import { ImageStore } from '../images/image-store.ts';
 
-// Run by the crash test: says when it is ready, imports on request, and says when that is done.
+// Run by the crash test: reports when it is ready, imports on request, and reports when that is done.
 const [, , folder = '', path = ''] = process.argv;
 const store = new ImageStore({ folder, isInUse: () => false });
 await store.recover();

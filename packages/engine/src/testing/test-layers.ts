@@ -29,12 +29,12 @@ const COMPRESS = {
   zstd: (tar: Buffer) => zstdCompressSync(tar),
 };
 
-/** An archive with exactly these entries, well-behaved or not. */
+/** An archive with exactly these entries, valid or not. */
 export async function tarOf(entries: readonly TestEntry[]): Promise<Buffer> {
   const writer = pack();
   for (const { body, ...header } of entries) {
     const withDefaults = { mtime: new Date(0), uid: 0, gid: 0, mode: 0o644, ...header };
-    // tar-stream takes a mode of 0 for none; it masks the type bits away.
+    // tar-stream treats a mode of 0 as missing; it masks the type bits away.
     withDefaults.mode |= 0o100000;
     if (body === undefined) writer.entry({ type: 'directory', ...withDefaults });
     else writer.entry({ type: 'file', ...withDefaults }, body);

@@ -14,16 +14,16 @@ import type { TestImage } from './test-layers.ts';
 type Alter = (path: string, body: Buffer) => Buffer;
 
 /**
- * Debian's docker-registry on a loopback port, behind a small proxy that counts requests and can ask for a password, hold answers back
+ * Debian's docker-registry on a loopback port, behind a small proxy that counts requests and can require a password, delay answers
  * or change them.
  */
 export class TestRegistry implements AsyncDisposable {
   /** `127.0.0.1:PORT`, for references. */
   readonly host: string;
-  /** Paths that were asked for, in order. */
+  /** Requested paths, in order. */
   readonly requests: string[] = [];
   auth: RegistryAuth | null = null;
-  /** Layers are answered when this has come true. */
+  /** Layers are answered when this has resolved. */
   gate: Promise<void> = Promise.resolve();
   alter: Alter = (_path, body) => body;
   isReachable = true;
@@ -48,7 +48,7 @@ export class TestRegistry implements AsyncDisposable {
     // A TCP server's address is always an object.
     const { port } = proxy.address() as AddressInfo;
     const registry = new TestRegistry(`127.0.0.1:${port}`, upstream, undo.move());
-    // Whoever still asks when the registry is taken down sees a broken connection; the test that ended is not to fail for it.
+    // A client with an open request at the end gets a broken connection; that must not fail the test, which is over.
     proxy.on('request', (incoming, answer) => {
       registry.#answer(incoming, answer).catch(() => answer.destroy());
     });
@@ -128,7 +128,7 @@ function basic(auth: RegistryAuth): string {
   return `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`;
 }
 
-/** Starts docker-registry; returns its address. A port that was free may be somebody's by the time it is used: then another is tried. */
+/** Starts docker-registry; returns its address. When another process takes the free port first, another port is tried. */
 async function startUpstream(folder: string, undo: AsyncDisposableStack): Promise<string> {
   for (let attempt = 1; attempt <= 10; attempt++) {
     const address = `127.0.0.1:${await freePort()}`;
@@ -153,7 +153,7 @@ async function startUpstream(folder: string, undo: AsyncDisposableStack): Promis
   throw new Error('docker-registry did not start');
 }
 
-/** By which a registry is told from another on the same port. */
+/** Identifies a registry; another one may listen on the same port. */
 const NAME_HEADER = 'x-test-registry';
 
 async function freePort(): Promise<number> {

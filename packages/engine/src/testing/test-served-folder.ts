@@ -6,9 +6,9 @@ import type { TestHost } from './test-host.ts';
 export const ID_BASE = 1_250_000_000;
 
 export interface ServedFolder {
-  /** As the host sees it. */
+  /** The path on the host. */
   readonly host: string;
-  /** As the guest does. */
+  /** The path in the guest. */
   readonly guest: string;
   readonly calls: HostCalls;
   /** Runs a script in the guest's folder. */
@@ -16,7 +16,7 @@ export interface ServedFolder {
   used(): Promise<number>;
 }
 
-/** Root inside, and owners and modes as they are on the host. */
+/** Owners and modes as on the host, with root inside. */
 export const PLAIN_OWNER: BindOwner = {
   storedAs: 'folder',
   uid: 0,
@@ -26,7 +26,7 @@ export const PLAIN_OWNER: BindOwner = {
   hostPermissions: 'private',
 };
 
-/** A folder, or a volume, of a guest; root of the host owns it unless `ownedBy` says otherwise. */
+/** A folder, or a volume, of a guest; root of the host owns it unless `ownedBy` is given. */
 export async function served(
   host: TestHost,
   owner: Partial<BindOwner>,

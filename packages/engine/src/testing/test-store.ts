@@ -11,13 +11,13 @@ export interface TestStore {
   readonly inUse: Set<string>;
   /** A second store on the same folder, as after a restart. */
   readonly reopen: () => ImageStore;
-  /** A private folder for what the test needs beside the store. */
+  /** A private folder for files that the test needs beside the store. */
   readonly scratch: string;
-  /** What is on disk, by kind. */
+  /** The files on disk, by kind. */
   readonly leftovers: () => Promise<{ staging: string[]; layers: string[]; records: string[] }>;
 }
 
-/** An empty store that goes with the test. It may pull from this machine's own addresses. */
+/** An empty store that is removed with the test. It may pull from this machine's own addresses. */
 export async function newTestStore(
   t: TestContext,
   options: Partial<ImageStoreOptions> = {},

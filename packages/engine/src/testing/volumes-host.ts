@@ -15,12 +15,12 @@ import type { VolumesSuiteHost } from '../volumes/volumes.suite.ts';
 const run = promisify(execFile);
 const MIB = 1024 * 1024;
 
-/** A folder of this machine with real images, mounts and loop devices; disposing of it removes every trace. */
+/** A folder of this machine with real images, mounts and loop devices; disposing of it removes every resource. */
 export interface RealHost extends VolumesSuiteHost {
   /** Where the volumes are. */
   readonly folder: string;
   readonly hostCalls: SvcHostCalls;
-  /** The space of this machine, as seen by an engine that keeps that much of it. */
+  /** The space of this machine, for an engine that reserves that much of it. */
   space(reserveBytes: number): HostSpace;
   open(options?: Partial<DiskVolumesOptions>): DiskVolumes;
   /** Mount points and loop devices of these volumes. */

@@ -9,7 +9,7 @@ interface Connected {
   readonly network: LinuxNetwork;
 }
 
-/** Before the tests of a file: an internet of their own, and an engine that asks its resolver. `octet` is the engine's. */
+/** Set-up of a test file: its own simulated internet, and an engine that uses its resolver. `octet` is the engine's. */
 export function withInternet(
   octet: number,
   begin: (connected: Connected) => Promise<void> | void,
@@ -27,7 +27,7 @@ export function withInternet(
   let ready: Promise<void> | undefined;
   before(() => (ready = setUp()));
   after(async () => {
-    // A run in which no test is selected ends while this is still under way, and one that failed has something to take back too.
+    // A run without a selected test ends during the set-up, and a failed set-up has resources to release too.
     await ready?.catch(() => undefined);
     await undo.disposeAsync();
   });

@@ -64,7 +64,7 @@ test('processes that cannot start fail by kind', async () => {
   client.close();
 });
 
-/** Enough turns for the sandbox to fill every buffer on the way. */
+/** Enough turns of the event loop for the sandbox to fill every buffer on the way. */
 async function fillBuffers(): Promise<void> {
   for (let turn = 0; turn < 1000; turn++) await setImmediate();
 }
@@ -101,7 +101,7 @@ test('signals, time limits and aborts end the whole process group', async () => 
   const process = await client.exec({ cmd: 'sleep', args: ['1000'] });
   await process.signal(15);
   assert.deepEqual(await process.exited, { code: -1, signal: 15, reason: 'signal' });
-  // A busy machine may not get as far as the first word in so little time, or not even start.
+  // On a busy machine the process may not print its first line in so little time, or not even start.
   for (const timeoutMs of [100, 1000, 10_000]) {
     const late = await client
       .run({ cmd: 'sh', args: ['-c', 'echo begun; sleep 1000 & wait'] }, { timeoutMs })

@@ -7,19 +7,19 @@ import { socketTransport } from '../guest/socket-transport.ts';
 
 const MAX_COMPLAINT_CHARACTERS = 2000;
 
-/** Files of a host folder, by way of a process that has nothing but this folder. */
+/** File operations in a host folder, carried out by a process that sees only this folder. */
 export interface ConfinedFolder {
   /** Paths are absolute, as if the folder were the root. */
   readonly files: ChannelFiles;
   /** Ends the process. */
   close(): void;
-  /** Resolves when nothing more can be asked of it. */
+  /** Resolves when its connection is closed. */
   readonly closed: Promise<unknown>;
-  /** Resolves when the process is gone, for whatever reason: nothing of it holds the folder any more. */
+  /** Resolves when the process has ended, which releases the folder. */
   readonly gone: Promise<void>;
 }
 
-/** Starts the process; it also ends with ours, when its connection does. */
+/** Starts the process; it ends with ours too, because its connection closes. */
 export async function openConfinedFolder(
   program: string,
   folder: string,

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 
-/** Copies a file, a link, or a folder with all that is in it, to a path where nothing is. Links are copied, not followed. */
+/** Copies a file, a link, or a folder with its content, to a path that does not exist. Links are copied, not followed. */
 export async function copyTree(
   files: ChannelFiles,
   entry: FileEntry,
@@ -26,11 +26,11 @@ export async function copyTree(
         details: { path: entry.path.slice(1) },
       });
   }
-  // The mode of a folder comes last: it may forbid what had to be done inside.
+  // The mode of a folder is set last: it may forbid writing inside.
   await files.setStat(to, keptAttributes(entry), { followSymlink: false }, signal);
 }
 
-/** Owner and permissions; never the bits that lend the owner's rights to whoever runs the file. */
+/** Owner and permissions, without the set-user-id and set-group-id bits. */
 export function keptAttributes(entry: FileEntry): { mode: number; uid: number; gid: number } {
   return { mode: entry.mode & 0o1777, uid: entry.uid, gid: entry.gid };
 }

@@ -12,10 +12,10 @@ import { isTemporaryName, parseEntryPath, parseVolumePath } from './volume-path.
 import type { VolumeSync } from './volume-sync.ts';
 import type { VolumeEntry, VolumeFiles } from './volumes.ts';
 
-/** A sandbox can make any number of files; we hold that many entries at a time. */
+/** The limit of entries in memory, because a sandbox can make any number of files. */
 const MAX_ENTRIES = 100_000;
 
-/** What the files of one volume need: the process that touches them, and how they are made to last. */
+/** Access to the files of one volume: the process that performs the operations, and the sync. */
 export interface VolumeAccess {
   readonly server: FileServer;
   readonly pending: PendingWrites;
@@ -24,8 +24,8 @@ export interface VolumeAccess {
 }
 
 /**
- * Files of a volume, by way of a process that has the volume as its root. So neither a link nor a race with a sandbox can
- * lead anywhere else: paths are checked here for good answers, not for safety.
+ * File operations in a volume, carried out by a process whose root is the volume. So neither a link nor a race with a sandbox can lead
+ * elsewhere: paths are checked here for good error messages, not for safety.
  */
 export class DiskVolumeFiles implements VolumeFiles {
   /** Rejects when the volume does not exist. */
@@ -124,7 +124,7 @@ export class DiskVolumeFiles implements VolumeFiles {
     });
   }
 
-  /** A missing source is about `from`, everything after it about `to`. */
+  /** An error about a missing source names `from`, all others name `to`. */
   async #statSource(
     files: ChannelFiles,
     source: string,
@@ -138,7 +138,7 @@ export class DiskVolumeFiles implements VolumeFiles {
     }
   }
 
-  /** For what takes space. */
+  /** Runs an operation that takes space. */
   async #fill(
     path: string,
     task: (files: ChannelFiles, access: VolumeAccess) => Promise<void>,
@@ -155,7 +155,7 @@ export class DiskVolumeFiles implements VolumeFiles {
       return await task(access.files, volume);
     } catch (error) {
       const told = asPlatformError(error, path);
-      // A host that has no room is another matter than a volume that is full.
+      // A full host is a different error than a full volume.
       if (PlatformError.is(told, 'disk_full')) volume.space.require();
       throw told;
     } finally {
@@ -164,7 +164,7 @@ export class DiskVolumeFiles implements VolumeFiles {
   }
 }
 
-/** Makes something under a temporary name and moves it to its place in one step, so that nobody sees it half made. */
+/** Makes a file or folder under a temporary name and renames it in one step, so that it is never visible half made. */
 async function replace(
   files: ChannelFiles,
   { pending, sync }: VolumeAccess,
@@ -174,7 +174,7 @@ async function replace(
   const { temporary, note } = await pending.begin(target.slice(0, target.lastIndexOf('/')) || '/');
   try {
     await make(temporary);
-    // On disk before it gets the name: after a crash of the host the name leads to the old or the new, never to a torso.
+    // On disk before the rename: after a crash of the host the name refers to the old or the new content, never to a part.
     await sync.run();
     await files.rename(temporary, target);
   } catch (error) {
@@ -195,7 +195,7 @@ async function discard(
     await removeAnything(files, temporary);
     await pending.end(note);
   } catch (error) {
-    // The first error is the one to tell; the note stays, so the next file server removes the rest.
+    // The first error is reported; the note stays, so the next file server removes the leftovers.
     pending.giveUp(note);
     if (!(error instanceof ChannelError || error instanceof FileFailed)) throw error;
   }
@@ -230,7 +230,7 @@ async function statIfAny(
   }
 }
 
-/** Gives the access back when the content was read, or the reader stopped, or the signal aborts. */
+/** Releases the access when the content was read, the reader stopped, or the signal aborted. */
 function contentOf(
   access: FileAccess,
   handle: number,
@@ -285,7 +285,7 @@ function volumeEntry(entry: FileEntry, path: string): VolumeEntry {
   };
 }
 
-/** Sandboxes set any time they like, also ones that no calendar has. */
+/** Null for times that no calendar has; sandboxes can set any value. */
 function timestamp(seconds: number | null): string | null {
   if (seconds === null || Math.abs(seconds) > 8.64e12) return null;
   return new Date(seconds * 1000).toISOString();

@@ -2,7 +2,7 @@ import { ChannelError, FileFailed } from '@svc/contract/channel';
 import { PlatformError } from '@svc/contract/errors';
 import type { ErrorCode } from '@svc/contract/errors';
 
-/** What an errno of a file operation means to the caller who named `path`. */
+/** The error for an errno of a file operation on `path`. */
 export function asPlatformError(error: unknown, path: string): unknown {
   if (error instanceof ChannelError) {
     return new PlatformError(

@@ -17,7 +17,7 @@ async function openVolume(host: RealHost, options: Partial<DiskVolumesOptions> =
   return volumes;
 }
 
-/** A program of the host that has copied its mounts, as one started by a container engine has. */
+/** A program of the host with a copy of the mounts, as container engines start it. */
 async function startWithOwnMounts(
   flags: readonly string[] = [],
   user = 0,
@@ -65,7 +65,7 @@ test('a copy of the mount that an operator left behind gives way to the next use
   await volumes.detach('vol', 'first');
 });
 
-/** Refused because of this process, which then ends. */
+/** Refused because of this process, which ends afterwards. */
 async function assertHeld(host: RealHost, volumes: DiskVolumes, holder: ChildProcess): Promise<void> {
   try {
     await volumes.detach('vol', 'first');

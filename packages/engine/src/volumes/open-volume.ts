@@ -22,10 +22,10 @@ export interface OpenVolumeOptions {
   readonly space: HostSpace;
 }
 
-/** A caller may begin with a file between the end of the file server and the lock of the mount, but hardly that often. */
+/** A caller can start the file server between its end and the lock of the mount, but hardly this often. */
 const MAX_ATTEMPTS = 10;
 
-/** A volume and all that this process has to do with it: its mount, its holders, its file server. Calls never overlap. */
+/** A volume with its mount, its holders and its file server. Calls never overlap. */
 export class OpenVolume {
   stored: StoredVolume;
   readonly access: VolumeAccess;
@@ -52,14 +52,14 @@ export class OpenVolume {
 
   async attach(holder: string): Promise<string> {
     await this.heal();
-    // Also for a holder we know: the mount may have gone without us.
+    // Also for a known holder: the mount may have been removed from outside.
     const root = await this.#mount.acquire();
     if (this.#holders.has(holder)) this.#mount.release();
     else this.#holders.add(holder);
     return root;
   }
 
-  /** A volume that met errors is unmounted, so that it is repaired before its next use; not while a sandbox uses it. */
+  /** Unmounts a volume with file system errors, so that it is repaired before its next use; not while a sandbox uses it. */
   async heal(): Promise<void> {
     if (this.isHeld || !this.#mount.hasErrors) return;
     await this.whileUnmounted(async () => undefined).catch((error: unknown) => {
@@ -71,7 +71,7 @@ export class OpenVolume {
     if (this.#holders.delete(holder)) this.#mount.release();
   }
 
-  /** Mounts what its holders need and unmounts what nobody needs; may be repeated. */
+  /** Mounts the volume if it has holders and unmounts it otherwise. Idempotent. */
   async recover(holders: readonly string[]): Promise<void> {
     for (const holder of this.#holders) if (!holders.includes(holder)) this.detach(holder);
     for (const holder of holders) await this.attach(holder);
@@ -85,7 +85,7 @@ export class OpenVolume {
     return usageOf(await readUsedBytes(this.stored.image), capacityMib);
   }
 
-  /** In place where the volume is mounted and the host lets us; else it must not be held. */
+  /** Grows a mounted volume in place if the host allows it; otherwise the volume must have no holders. */
   async grow(capacityMib: number): Promise<void> {
     const device = await this.#mount.device();
     if (device !== undefined) {
@@ -112,7 +112,7 @@ export class OpenVolume {
     }
   }
 
-  /** Does something that nobody must use the volume meanwhile. Of what callers do with its files, new calls wait. */
+  /** Runs a task while the volume is not in use. New file operations of callers wait. */
   async whileUnmounted(task: () => Promise<void>): Promise<void> {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       await this.access.server.stop();

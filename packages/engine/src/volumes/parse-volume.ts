@@ -8,7 +8,7 @@ const Record = Type.Object({
   createdAt: Type.String(),
 });
 
-/** Reads the record of a volume. @throws when it is none */
+/** Parses the record of a volume. @throws when it is invalid */
 export function parseVolume(text: string): Volume {
   return Value.Parse(Record, JSON.parse(text));
 }

@@ -9,7 +9,7 @@ import { PendingWrites } from './pending-writes.ts';
 
 test('a write on a host without inodes says that the host is full, and the next one works when there are some', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-inodes-'));
-  // One for the root of the file system, and one for a note.
+  // One inode for the root of the file system, and one for a note.
   await command('mount', '-t', 'tmpfs', '-o', 'nr_inodes=2,size=1m', 'svc-inodes', folder);
   t.after(async () => {
     await command('umount', folder);

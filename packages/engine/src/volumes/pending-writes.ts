@@ -7,8 +7,8 @@ import { isErrno } from '@svc/contract/errno';
 import { hostIsFull } from '../space/host-is-full.ts';
 
 /**
- * Which temporary files are in a volume, noted outside of it before they are made: after a crash exactly those are removed,
- * without a search and without guessing by name.
+ * A journal of the temporary files in a volume, stored outside of it and written before they are made: after a crash exactly those are
+ * removed, without a search and without guessing by name.
  */
 export class PendingWrites {
   readonly #folder: string;
@@ -18,13 +18,13 @@ export class PendingWrites {
     this.#folder = folder;
   }
 
-  /** A name for a temporary file in `parent`, and the note of it. */
+  /** Chooses a name for a temporary file in `parent` and records it. */
   async begin(parent: string): Promise<{ readonly temporary: string; readonly note: string }> {
     const note = randomBytes(16).toString('hex');
     const temporary = `${parent === '/' ? '' : parent}/.svc-tmp-${note}`;
     this.#active.add(note);
     try {
-      // SAFETY: the name of the note is random and ours; the path in the volume is only content.
+      // SAFETY: the name of the note is random and ours; the path in the volume is only its content.
       const file = await open(join(this.#folder, note), 'wx', 0o600);
       try {
         await file.writeFile(temporary);
@@ -40,30 +40,30 @@ export class PendingWrites {
     }
   }
 
-  /** The temporary file is gone: renamed or removed. */
+  /** Removes the note of a temporary file that was renamed or removed. */
   async end(note: string): Promise<void> {
     await rm(join(this.#folder, note), { force: true });
     this.#active.delete(note);
   }
 
-  /** The temporary file may be there still; whoever comes next removes it. */
+  /** Leaves a temporary file that may still exist to the next `cleanUp`. */
   giveUp(note: string): void {
     this.#active.delete(note);
   }
 
-  /** Removes what earlier writes left behind. */
+  /** Removes the temporary files of earlier writes. */
   async cleanUp(files: ChannelFiles): Promise<void> {
     for (const note of await readdir(this.#folder)) {
       if (this.#active.has(note)) continue;
       const temporary = await readFile(join(this.#folder, note), 'utf8');
-      // Empty when the note was being written; then there is no file yet.
+      // Empty after a crash during the write of the note; then there is no file yet.
       if (temporary !== '') await removeAnything(files, temporary);
       await this.end(note);
     }
   }
 }
 
-/** Removes a file, or a folder with all that is in it; succeeds when there is nothing. */
+/** Removes a file, or a folder with its content; succeeds when it does not exist. */
 export async function removeAnything(files: ChannelFiles, path: string): Promise<void> {
   try {
     await files.remove(path);

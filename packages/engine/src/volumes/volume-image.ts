@@ -7,21 +7,21 @@ const MIB = 1024 * 1024;
 const BLOCK_BYTES = 4096;
 /** One inode of 256 bytes per this many bytes: enough for trees of small source files. */
 const BYTES_PER_INODE = 8192;
-/** The fixed part of what the file system needs for itself. */
+/** The fixed part of the file system's overhead. */
 const FIXED_OVERHEAD_BYTES = 3 * MIB;
 const MAX_GROWTH_RESERVE_BYTES = 72 * MIB;
-/** The kernel keeps a fiftieth, but no more than this, from being allocated. */
+/** The kernel reserves a fiftieth, but at most this. */
 const MAX_KERNEL_RESERVE_BYTES = 16 * MIB;
-/** How long a device that was just unmounted may still be in use. */
+/** How long a just unmounted device may still be in use. */
 const LOCK_WAIT_SECONDS = '10';
-/** What `flock` answers then; none of our tools has such a status. */
+/** The exit code of `flock` for that; none of our tools uses it. */
 const BUSY_STATUS = 75;
 /** e2fsck: 1 and 2 mean that it repaired something. */
 const REPAIRED = [0, 1, 2];
 
 /**
- * Size of the image whose file system offers `capacityMib` for files. Inode tables take 1/32, the journal, the kernel's
- * reserve and the room for growing their share; all of it is sparse. Files get what was promised and at most 4 MiB or 1 % more.
+ * Size of the image whose file system offers `capacityMib` for files. Inode tables take 1/32; the journal, the kernel's reserve and the
+ * space for growth take more; all of it is sparse. Files get the promised capacity and at most 4 MiB or 1 % more.
  */
 export function imageBytes(capacityMib: number): number {
   const capacityBytes = capacityMib * MIB;
@@ -41,7 +41,7 @@ export async function formatImage(image: string, capacityMib: number, signal: Ab
   } finally {
     await file.close();
   }
-  // A file of the file system's own, which newer tools add, would count as the user's.
+  // Newer tools add an internal file, which would count as the user's.
   const features = ['-O', '^orphan_file'];
   const layout = [
     '-b',
@@ -56,11 +56,11 @@ export async function formatImage(image: string, capacityMib: number, signal: Ab
   ];
   const journal = ['-J', `size=${journalMib(capacityMib)}`, '-E', 'lazy_journal_init=1,root_owner=0:0'];
   await runTool('mkfs.ext4', ['-q', '-F', ...layout, ...journal, image], signal);
-  // Users own the root of the volume; a folder that nobody made has no place there. e2fsck makes it again when it needs it.
+  // Users own the root of the volume and do not expect this folder in it. e2fsck creates it again when it needs it.
   await runTool('debugfs', ['-w', '-R', 'rmdir lost+found', image], signal);
 }
 
-/** Lets a mounted file system grow to the new capacity, which takes CAP_SYS_RESOURCE. Repeating it is harmless. */
+/** Grows a mounted file system to the new capacity, which requires CAP_SYS_RESOURCE. Idempotent. */
 export async function growMounted(image: string, device: string, capacityMib: number): Promise<void> {
   const size = imageBytes(capacityMib);
   if ((await stat(image)).size < size) await truncate(image, size);
@@ -68,7 +68,7 @@ export async function growMounted(image: string, device: string, capacityMib: nu
   await runTool('resize2fs', [device]);
 }
 
-/** Lets a file system that is not mounted grow. Repeating it is harmless. */
+/** Grows an unmounted file system. Idempotent. */
 export async function growUnmounted(image: string, capacityMib: number): Promise<void> {
   const size = imageBytes(capacityMib);
   await runLocked(image, ['e2fsck', '-f', '-p', image], REPAIRED);
@@ -76,10 +76,7 @@ export async function growUnmounted(image: string, capacityMib: number): Promise
   await runLocked(image, ['resize2fs', image], [0]);
 }
 
-/**
- * Shrinks a file system that is not mounted. Never interrupted half-way: the file is cut only after the file system in it
- * has become smaller.
- */
+/** Shrinks an unmounted file system. Never interrupted half-way: the file is truncated only after its file system has become smaller. */
 export async function shrinkUnmounted(image: string, capacityMib: number): Promise<void> {
   const size = imageBytes(capacityMib);
   await runLocked(image, ['e2fsck', '-f', '-p', image], REPAIRED);
@@ -87,12 +84,12 @@ export async function shrinkUnmounted(image: string, capacityMib: number): Promi
   await truncate(image, size);
 }
 
-/** Repairs a file system that is not mounted and that the kernel found errors in. */
+/** Repairs an unmounted file system in which the kernel found errors. */
 export async function repairUnmounted(image: string): Promise<void> {
   await runLocked(image, ['e2fsck', '-f', '-y', image], REPAIRED);
 }
 
-/** Bytes in use, from the superblock of an image that was unmounted properly. */
+/** Bytes in use, from the superblock of a cleanly unmounted image. */
 export async function readUsedBytes(image: string): Promise<number> {
   const superblock = Buffer.alloc(SUPERBLOCK_BYTES);
   const file = await open(image, 'r');
@@ -109,8 +106,8 @@ export async function readUsedBytes(image: string): Promise<number> {
 }
 
 /**
- * An empty volume has one block, its root folder, which is not the user's; and the file system may take a little more than
- * the capacity.
+ * An empty volume has one block, its root folder, which does not count for the user; and the file system may use slightly more than the
+ * capacity.
  */
 export function usageOf(usedBytes: number, capacityMib: number): VolumeUsage {
   const capacityBytes = capacityMib * MIB;
@@ -125,8 +122,8 @@ function journalMib(capacityMib: number): number {
 }
 
 /**
- * SAFETY: a tool that writes to an image while a loop device still uses it destroys it. A mounted image is locked by its
- * loop device, so holding the same lock shows that there is none.
+ * SAFETY: a tool that writes to an image while a loop device uses it destroys it. A loop device locks its image, so holding the same lock
+ * shows that there is none.
  */
 async function runLocked(
   image: string,

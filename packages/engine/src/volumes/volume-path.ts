@@ -2,11 +2,11 @@ import { PlatformError } from '@svc/contract/errors';
 
 const MAX_PATH_BYTES = 4096;
 const MAX_NAME_BYTES = 255;
-/** Names of files that are being written; callers neither see nor name them. */
+/** Names of temporary files, which callers cannot see or use. */
 const TEMPORARY = /^\.svc-tmp-[0-9a-f]{32}$/;
 
 /**
- * The parts of a path relative to a volume; none for the volume itself.
+ * The parts of a path relative to a volume; empty for the volume itself.
  * @throws PlatformError `invalid_volume_path`
  */
 export function parseVolumePath(path: string): readonly string[] {
@@ -20,7 +20,7 @@ export function parseVolumePath(path: string): readonly string[] {
   return parts;
 }
 
-/** Like `parseVolumePath`, for a file or folder in the volume, not the volume itself. */
+/** As `parseVolumePath`, and refuses the volume itself. */
 export function parseEntryPath(path: string): readonly string[] {
   const parts = parseVolumePath(path);
   if (parts.length === 0) throw invalid('is empty; name a file or folder in the volume');

@@ -4,19 +4,19 @@ import { join } from 'node:path';
 import { readDurably, syncFolder, writeDurably } from '../images/durable-json.ts';
 import type { Volume } from './volumes.ts';
 
-/** A volume on disk: one folder with its record, its image and the place where that is mounted. */
+/** A volume on disk: a folder with its record, its image and its mount point. */
 export interface StoredVolume {
   readonly volume: Volume;
   readonly folder: string;
   readonly image: string;
   readonly mountPoint: string;
-  /** Holds a note for every write under way. */
+  /** The folder with a note for every write in progress. */
   readonly notes: string;
 }
 
 /**
- * The records of all volumes: `<folder>/<random name>/volume.json`. A folder without a record is half made or half removed,
- * so writing the record is the last step of making a volume and removing it the first step of removing one.
+ * The records of all volumes: `<folder>/<random name>/volume.json`. A folder without a record is half made or half removed: writing the
+ * record is the last step of a create, and deleting it the first step of a removal.
  */
 export class VolumeRecords {
   readonly #folder: string;
@@ -26,7 +26,7 @@ export class VolumeRecords {
     this.#folder = folder;
   }
 
-  /** Reads all records. `halfMade` are the folders without one; `damaged` have one that says nothing: leave them alone. */
+  /** Reads all records. `halfMade` are folders without one; `damaged` have an unreadable one: leave them alone. */
   async load(): Promise<{ readonly halfMade: readonly StoredFolder[]; readonly damaged: readonly string[] }> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const halfMade: StoredFolder[] = [];
@@ -50,16 +50,16 @@ export class VolumeRecords {
     return [...this.#volumes.values()];
   }
 
-  /** A fresh folder for a volume that is about to be made. */
+  /** Creates a folder for a new volume. */
   async prepare(): Promise<StoredFolder> {
-    // SAFETY: the name is random and ours; ids come from callers and are only ever contents of a file.
+    // SAFETY: the name is random and ours; ids from callers are only stored in files.
     const places = placesIn(join(this.#folder, `volume-${randomBytes(12).toString('hex')}`));
     await mkdir(places.folder, { recursive: true, mode: 0o700 });
     await mkdir(places.notes, { mode: 0o700 });
     return places;
   }
 
-  /** From here on the volume exists. */
+  /** Writes the record; the volume exists from here on. */
   async save(places: StoredFolder, volume: Volume): Promise<StoredVolume> {
     await writeDurably(join(places.folder, RECORD), volume);
     const stored = { ...places, volume };
@@ -67,7 +67,7 @@ export class VolumeRecords {
     return stored;
   }
 
-  /** From here on the volume does not exist; its folder is still there. */
+  /** Deletes the record; the volume no longer exists, only its folder. */
   async forget(stored: StoredVolume): Promise<void> {
     await rm(join(stored.folder, RECORD), { force: true });
     await syncFolder(stored.folder);

@@ -1,9 +1,6 @@
 import { runTool } from '../host/run-tool.ts';
 
-/**
- * Makes everything written to a file system so far survive a crash of the host. Callers that arrive while a run is under
- * way share the next one, since that run may have begun before their writes.
- */
+/** Flushes a file system. Callers that arrive during a flush share the next one, because the current one may have begun before their writes. */
 export class VolumeSync {
   readonly #mountPoint: string;
   #current: Promise<void> | undefined;
@@ -19,7 +16,7 @@ export class VolumeSync {
   }
 
   async #runAfterCurrent(): Promise<void> {
-    // Its failure is told to those who waited for it.
+    // Its own callers get its failure.
     await this.#current?.catch(() => undefined);
     this.#current = this.#next;
     this.#next = undefined;

@@ -6,11 +6,11 @@ import { PlatformError } from '@svc/contract/errors';
 import type { ErrorCode } from '@svc/contract/errors';
 import type { VolumeFiles, Volumes } from './volumes.ts';
 
-/** A host on which engines follow each other. */
+/** A host on which engines run one after the other. */
 export interface VolumesSuiteHost extends AsyncDisposable {
-  /** A file of the host, outside of all volumes, that says "secret". */
+  /** A file of the host outside of all volumes, with the content "secret". */
   readonly secret: string;
-  /** The volumes of an engine that starts now; `recover` was not called. */
+  /** The volumes of a new engine; `recover` was not called. */
   open(): Volumes;
 }
 
@@ -50,7 +50,7 @@ async function names(files: VolumeFiles, path = ''): Promise<readonly string[]> 
   return (await files.list(path, soon())).map((entry) => entry.path);
 }
 
-/** What every implementation of the port promises. */
+/** The contract of the port. */
 export function volumesSuite(name: string, makeHost: () => Promise<VolumesSuiteHost>): void {
   const withVolume = (
     title: string,

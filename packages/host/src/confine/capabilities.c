@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/** SAFETY: an exec as root regains what is in the bounding set, so that is what has to be small. */
+/** SAFETY: an exec as root regains everything in the bounding set, so the bounding set has to be small. */
 int keep_capabilities(uint64_t mask, struct failure *failure) {
   for (unsigned long capability = 0; capability < 64; capability++) {
     if ((mask >> capability & 1) == 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL) {

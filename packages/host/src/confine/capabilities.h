@@ -5,7 +5,7 @@
 
 #include "failure.h"
 
-/** Gives up all capabilities but those of the mask, for good: what is executed from here on has no others. */
+/** Drops all capabilities but those of the mask permanently, also for programs that are executed later. */
 int keep_capabilities(uint64_t mask, struct failure *failure);
 
 #endif

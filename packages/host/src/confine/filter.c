@@ -23,7 +23,7 @@
 
 // clang-format off: lists, as wide as they fit.
 
-/** What tar, zstd, Node, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
+/** Calls of tar, zstd, Node, skopeo (a Go program) and qemu-img. No ptrace, mounts, namespaces, keys, bpf, io_uring or handles. */
 static const uint16_t allowed[] = {
     SYS_brk,
     SYS_capget,
@@ -199,7 +199,7 @@ static const uint16_t network_calls[] = {
     SYS_recvmsg, SYS_sendmmsg,    SYS_sendmsg,     SYS_sendto,     SYS_setsockopt, SYS_shutdown,
 };
 
-/** Of a program that takes connections; the ids are its own to give up. */
+/** For a program that takes connections and changes its own user. */
 static const uint16_t server_calls[] = {SYS_accept4, SYS_listen, SYS_setgid, SYS_setgroups, SYS_setuid};
 // clang-format on
 
@@ -230,7 +230,7 @@ static void answer(struct program *program, uint32_t outcome) {
   add(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, outcome));
 }
 
-/** Goes on with the next `steps` only when what was loaded is the value. */
+/** Runs the next `steps` only when the loaded value is equal. */
 static void only_if(struct program *program, uint32_t value, uint8_t steps) {
   add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, steps));
 }
@@ -246,10 +246,10 @@ static void allow_all(struct program *program, const uint16_t *numbers, size_t c
   }
 }
 
-/** Only the low halves of arguments: the kernel looks at no more of these. */
+/** Only the low halves of arguments: the kernel ignores the rest of these. */
 static size_t argument(unsigned index) { return offsetof(struct seccomp_data, args) + index * sizeof(uint64_t); }
 
-/** Plain files, and no device but 0/0, which is a whiteout and opens nothing. */
+/** Regular files, and no device but 0/0, which is a whiteout and cannot be opened. */
 static void allow_nodes(struct program *program, uint32_t number, unsigned mode_at) {
   const uint32_t plain[] = {0, S_IFREG};
   only_if(program, number, 11);
@@ -286,7 +286,7 @@ static void allow_sockets(struct program *program) {
   answer(program, ABSENT);
 }
 
-/** A socket is told with this, and nothing else, that no call on it is to wait. */
+/** FIONBIO, which makes a socket non-blocking, is the only request. */
 static void allow_non_blocking(struct program *program) {
   only_if(program, SYS_ioctl, 4);
   load(program, argument(1));
@@ -298,7 +298,7 @@ static void allow_non_blocking(struct program *program) {
 struct abilities {
   bool has_network;
   bool is_server;
-  /** SAFETY: not of a program that is given transparent sockets: one of those could take any address as its own. */
+  /** SAFETY: not for a program with transparent sockets: one of those could bind any address as its own. */
   bool chooses_address;
 };
 

@@ -12,7 +12,7 @@
 
 #include "failure.h"
 
-/** SAFETY: the names come from a layer, and what lies there from a program that read it: the kernel keeps every step inside. */
+/** SAFETY: the names come from a layer, and the files from a program that read it: RESOLVE_IN_ROOT keeps every step inside. */
 static int mark_one(int root, const char *path, struct failure *failure) {
   struct open_how how = {
       .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,

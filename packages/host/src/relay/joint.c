@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/** Room for a whole frame of output, so that a gigabyte takes some thousand reads. */
+/** Holds a whole frame of output, so that a gigabyte takes some thousand reads. */
 enum { CHUNK_BYTES = 256 * 1024 };
 
 static struct end *other_of(struct end *end) {
@@ -23,14 +23,14 @@ static void forget_kept(struct end *end) {
   end->kept_start = end->kept_end = 0;
 }
 
-/** An end that is not read still tells when its peer is gone: of a caller that is news, of a guest it would be told for ever. */
+/** A side without read interest still reports a hang-up: useful for a caller, but a guest's would repeat forever. */
 static void watch(int epoll, struct end *end) {
   uint32_t events = (has_kept(other_of(end)) ? 0 : EPOLLIN) | (has_kept(end) ? EPOLLOUT : 0);
   bool is_watched = events != 0 || end == &end->joint->caller;
   if (end->socket < 0 || (is_watched == end->is_watched && events == end->events)) return;
   struct epoll_event event = {.events = events, .data.ptr = end};
   int change = !is_watched ? EPOLL_CTL_DEL : end->is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-  // It fails for want of memory alone; one that nobody watches must not be waited for.
+  // It fails only for want of memory; an unwatched side must not be waited for.
   if (epoll_ctl(epoll, change, end->socket, &event) < 0) end->joint->is_over = true;
   end->is_watched = is_watched;
   end->events = events;
@@ -70,7 +70,7 @@ struct joint *make_joint(int epoll, const char *id, int caller, int guest, struc
   return NULL;
 }
 
-/** How much of it was taken; -1 when nothing ever will be. */
+/** Number of bytes taken; -1 when the side is closed for good. */
 static ssize_t give(const struct end *end, const unsigned char *bytes, size_t length) {
   size_t taken = 0;
   while (taken < length) {
@@ -82,7 +82,7 @@ static ssize_t give(const struct end *end, const unsigned char *bytes, size_t le
   return (ssize_t)taken;
 }
 
-/** It hears nothing any more. A guest may have said its last words before. */
+/** It reads nothing any more. A guest may have sent its last bytes before. */
 static void become_deaf(struct end *end) {
   forget_kept(end);
   end->is_deaf = true;
@@ -96,7 +96,7 @@ static void write_to(struct end *end, const unsigned char *bytes, size_t length)
   if ((size_t)taken == length) return;
   size_t left = length - (size_t)taken;
   if ((end->kept = malloc(left)) == NULL) {
-    // Nothing may be left out of a stream.
+    // A stream must not have gaps.
     end->joint->is_over = true;
     return;
   }
@@ -125,12 +125,12 @@ static void read_from(struct end *end) {
 
 void forward(int epoll, struct end *end, uint32_t events) {
   struct joint *joint = end->joint;
-  // Another event of the same round may have ended it.
+  // Another event of the same batch may have ended it.
   if (joint->is_over || end->socket < 0) return;
   if ((events & EPOLLOUT) != 0 && has_kept(end)) give_kept(end);
   bool is_gone = (events & (EPOLLHUP | EPOLLERR)) != 0;
   if ((is_gone || (events & EPOLLIN) != 0) && !has_kept(other_of(end))) read_from(end);
-  // A caller that has left and is not read from: nobody is there to whom the rest matters.
+  // The caller has left and is not being read: the remaining bytes have no receiver.
   else if (is_gone && end == &joint->caller) joint->is_over = true;
   if (joint->is_over) {
     close_end(epoll, &joint->caller);

@@ -9,46 +9,46 @@
 
 enum { MOST_ID_BYTES = 20 };
 
-/** One of two connections that are joined. */
+/** One of two joined connections. */
 struct end {
   struct joint *joint;
   // -1 once it is closed.
   int socket;
-  // What it is watched for; nothing while it is not watched at all.
+  // Its epoll events; 0 while it is not watched.
   uint32_t events;
   bool is_watched;
-  // It takes nothing any more; what it has said still counts.
+  // It reads nothing any more; bytes that it sent before are still delivered.
   bool is_deaf;
-  // What was read from the other one and is not taken by this one yet.
+  // Bytes from the other side that this one has not taken yet.
   unsigned char *kept;
   size_t kept_start;
   size_t kept_end;
 };
 
 /**
- * A caller's connection and a session of svc-init. What arrives at either is written to the other, never faster than that one takes it.
- * - It is over when the caller leaves, whatever still lies there, or when all that the guest said has been taken by the caller.
- * - Then the caller's connection is closed. The guest's is kept until `end_joint`: whoever is told of the end says first to svc-init why.
+ * A caller's connection and a session of svc-init. Bytes of either are written to the other, with back-pressure.
+ * - It is over when the caller leaves, even with undelivered bytes, or when the caller has taken everything that the guest sent.
+ * - Then the caller's connection is closed. The guest's stays open until `end_joint`: the engine first tells svc-init the reason.
  */
 struct joint {
   struct joint *next;
   bool is_over;
-  // The caller has said something, and nobody was told yet.
+  // The caller has sent data that was not reported yet.
   bool has_said;
-  // Of the monotonic clock: when it was last told that the caller says something.
+  // Monotonic time of the latest such report.
   int64_t told_ms;
   char id[MOST_ID_BYTES];
   struct end caller;
   struct end guest;
 };
 
-/** Takes the sockets over, also when it fails. */
+/** Takes ownership of the sockets, also when it fails. */
 struct joint *make_joint(int epoll, const char *id, int caller, int guest, struct failure *failure);
 
-/** Of `epoll`, for one of its ends. */
+/** Handles an event of `epoll` for one of its sides. */
 void forward(int epoll, struct end *end, uint32_t events);
 
-/** Closes what is open. The memory is the caller's to free, once no event can name it any more. */
+/** Closes both sockets. The caller frees the memory once no pending event refers to it. */
 void close_joint(int epoll, struct joint *joint);
 
 #endif

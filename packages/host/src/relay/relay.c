@@ -15,14 +15,14 @@
 #include "relay/take-socket.h"
 
 enum { EVENTS_AT_ONCE = 64, JOIN_ARGUMENTS = 4 };
-/** Nobody puts a sandbox to rest within this time after something was said to it, so whoever wants to know need not be told more often. */
+/** Minimum interval between reports of caller data: a sandbox is never put to rest this soon after the last one. */
 enum { TOLD_AGAIN_MS = 50 };
 
 struct relay {
   int epoll;
   int starter;
   struct joint *joints;
-  // Events that were fetched already may name them.
+  // Fetched events may still refer to them.
   struct joint *ended;
 };
 
@@ -72,7 +72,7 @@ static int join(struct relay *relay, const struct request *request, struct failu
   return 0;
 }
 
-/** Succeeds when there is no such joint: it may have ended by itself. */
+/** Succeeds when the joint is missing: it may have ended by itself. */
 static void end(struct relay *relay, const char *id) {
   for (struct joint **place = &relay->joints; *place != NULL; place = &(*place)->next) {
     struct joint *joint = *place;
@@ -101,7 +101,7 @@ static int carry_out(struct relay *relay, char *line) {
   return write_answer(request.id == NULL ? "0" : request.id, &answer, &failure);
 }
 
-/** Whoever writes lines writes whole ones, so nobody waits here for the rest of one. */
+/** Requests are written as whole lines, so this does not block for the rest of one. */
 static bool read_lines(struct relay *relay) {
   static struct line_reader reader;
   do {

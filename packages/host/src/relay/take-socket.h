@@ -5,12 +5,12 @@
 
 #include "failure.h"
 
-/** A handle of the process that started this one. */
+/** A pidfd of the parent process. */
 int open_starter(struct failure *failure);
 
 /**
- * A copy of the socket `inode`, which `process` has open as `descriptor`. `ESTALE` when that is something else by now: the number of a
- * descriptor that was closed is soon another connection's.
+ * A copy of the socket `inode`, which `process` has open as `descriptor`. `ESTALE` when that is another file now: closed
+ * descriptor numbers are reused soon.
  */
 int take_socket(int process, uint32_t descriptor, uint32_t inode, struct failure *failure);
 

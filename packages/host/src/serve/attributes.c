@@ -11,7 +11,7 @@
 #include "privileges.h"
 #include "serve/stat-overlay.h"
 
-// Attributes of files: looking at them and changing them.
+// Reading and changing the attributes of files.
 
 void fill_attributes(const struct stat *status, const struct appearance *shown, struct fuse_attr *attributes) {
   *attributes = (struct fuse_attr){
@@ -53,17 +53,17 @@ int handle_getattr(struct server *server, const struct call *call, struct reply 
 }
 
 mode_t permitted_mode(mode_t mode) {
-  // SAFETY: the host sees these files too, on mounts where the bits count, and their owner may be root. POSIX lets a system ignore
-  // the two bits. On folders set-group-id only says whom new files belong to.
+  // SAFETY: the host sees these files too, on mounts where the bits take effect, and their owner may be root. POSIX allows to ignore
+  // the two bits. On folders set-group-id only sets the group of new files.
   return mode & (S_ISDIR(mode) ? (mode_t)(S_IFMT | 03777) : (mode_t)(S_IFMT | 01777));
 }
 
 static int change_mode(int fd, const struct stat *status, mode_t mode) {
   char path[32];
-  // The one way to change the mode of what cannot be opened for reading; it leads to the file itself.
+  // The only way to change the mode of a file that cannot be opened for reading; the link refers to the file itself.
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   mode = permitted_mode((status->st_mode & S_IFMT) | (mode & 07777)) & 07777;
-  // Set-group-id of a folder is for members of its group; the guest's kernel has checked that the caller is as good as one.
+  // Set-group-id of a folder requires membership in its group; the guest's kernel has checked the caller's rights.
   struct failure failure = {0};
   if (act_as_owner(0, status->st_gid, &failure) < 0) return failure.error;
   int error = chmod(path, mode) < 0 ? errno : 0;
@@ -78,7 +78,7 @@ static int change_owner(const struct server *server, int fd, const struct fuse_s
   return fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
 }
 
-/** What the guest sees changes; of the host's bits only those that are to be the same, and never one that gives rights away. */
+/** Changes the guest's view; on the host only mirrored bits change, and never one that grants rights. */
 static int change_appearance(struct server *server, const struct node *node, int fd, const struct fuse_setattr_in *in) {
   struct stat status;
   if (fstat(fd, &status) < 0) return errno;

@@ -6,19 +6,19 @@
 
 // Contents of regular files.
 
-/** What a write may allocate beyond its own bytes: the rest of its first and last block, and records of the file system. */
+/** Blocks that a write may allocate beyond its bytes: the rest of its first and last block, and metadata. */
 enum { SLACK_BYTES = 4 * 4096 };
 
 void note_opened(struct server *server, struct node *node, uint32_t flags, uint64_t bytes) {
   node->open_count++;
-  // What it took before the guest touched it is the host's.
+  // Blocks from before the guest's first change count as the host's.
   if ((flags & O_ACCMODE) != O_RDONLY) count_file(&server->quota, node->key, bytes, bytes);
 }
 
 int handle_open(struct server *server, const struct call *call, struct reply *reply) {
   const struct fuse_open_in *in = (const struct fuse_open_in *)call->body;
   struct node *node = node_of(server, call);
-  // The kernel opens pipes and sockets itself; a file that was exchanged for one must not hold us up.
+  // The kernel opens pipes and sockets itself; a file that was replaced by one must not block us.
   int file = open_node(server, node, ((int)in->flags & (O_ACCMODE | O_SYNC | O_DSYNC)) | O_NONBLOCK);
   if (file < 0) return errno;
   struct stat status;
@@ -43,12 +43,12 @@ int handle_read(struct server *server, const struct call *call, struct reply *re
   return 0;
 }
 
-/** How many of the bytes may be written: all, when they fit or only replace what is there. */
+/** How many of the bytes may be written: all, when they fit or only overwrite existing ones. */
 static size_t permitted_bytes(const struct server *server, int file, uint64_t offset, size_t size) {
   uint64_t room = room_in(&server->quota);
   if (size + SLACK_BYTES <= room) return size;
   off_t hole = lseek(file, (off_t)offset, SEEK_HOLE);
-  // Counted in whole blocks: a file's last block is its own already.
+  // Counted in whole blocks: a file's last block is allocated already.
   uint64_t free_bytes = hole > (off_t)offset ? (uint64_t)hole - offset : 0;
   if (free_bytes > 0) free_bytes = ((offset + free_bytes + 4095) & ~UINT64_C(4095)) - offset;
   if (free_bytes >= size) return size;
@@ -56,7 +56,7 @@ static size_t permitted_bytes(const struct server *server, int file, uint64_t of
   return permitted < size ? (size_t)permitted : size;
 }
 
-/** A file that is open for writing is in the ledger. */
+/** A file that is open for writing has a ledger entry. */
 static void count_again(struct server *server, const struct node *node, int file) {
   struct stat status;
   if (fstat(file, &status) == 0) count_file(&server->quota, node->key, bytes_of(&status), bytes_of(&status));
@@ -93,7 +93,7 @@ int handle_release(struct server *server, const struct call *call, struct reply 
     return 0;
   }
   if ((in->flags & O_ACCMODE) == O_RDONLY) return 0;
-  // Some file systems set blocks aside for a file that grows, and take them back when it is closed.
+  // Some file systems preallocate blocks for a growing file, and release them when it is closed.
   int file = open_node(server, node, O_PATH);
   if (file < 0) return 0;
   count_again(server, node, file);

@@ -10,7 +10,7 @@ int handle_release(struct server *server, const struct call *call, struct reply 
 int handle_fsync(struct server *server, const struct call *call, struct reply *reply);
 int handle_fallocate(struct server *server, const struct call *call, struct reply *reply);
 int handle_lseek(struct server *server, const struct call *call, struct reply *reply);
-/** One more opening of a regular file that takes `bytes` now. */
+/** Registers one more open descriptor of a regular file that takes `bytes` now. */
 void note_opened(struct server *server, struct node *node, uint32_t flags, uint64_t bytes);
 
 #endif

@@ -13,7 +13,7 @@ int handle_link(struct server *server, const struct call *call, struct reply *re
 /** The name at the start of `text`, or NULL when it is no plain name of one entry. */
 const char *name_in(const char *text, size_t length);
 
-/** Part of a reply: the node of an opened file, counted as looked up once more; an errno on failure. */
+/** Part of a reply: the node of an opened file, with one more lookup counted; an errno on failure. */
 int fill_entry(struct server *server, int fd, struct fuse_entry_out *entry);
 
 #endif

@@ -6,7 +6,7 @@
 /** Open addressing, at most half full; keys are well mixed already and never 0. */
 enum { FIRST_CAPACITY = 1024 };
 
-/** Where the key is, or the free place where it belongs. */
+/** The place of the key, or the free place for it. */
 static size_t place_of(const struct ledger *ledger, uint64_t key) {
   size_t place = key & (ledger->capacity - 1);
   while (ledger->entries[place].key != 0 && ledger->entries[place].key != key) place = (place + 1) & (ledger->capacity - 1);
@@ -16,7 +16,7 @@ static size_t place_of(const struct ledger *ledger, uint64_t key) {
 static void grow(struct ledger *ledger) {
   struct ledger larger = {.capacity = ledger->capacity == 0 ? FIRST_CAPACITY : 2 * ledger->capacity, .count = ledger->count};
   larger.entries = calloc(larger.capacity, sizeof *larger.entries);
-  // SAFETY: without the ledger the quota would not hold; the guest loses the folder instead.
+  // SAFETY: without the ledger the quota would not hold; so the server ends, and the guest loses the folder.
   if (larger.entries == NULL) _exit(1);
   for (size_t place = 0; place < ledger->capacity; place++) {
     if (ledger->entries[place].key != 0) larger.entries[place_of(&larger, ledger->entries[place].key)] = ledger->entries[place];
@@ -46,7 +46,7 @@ void strike_from_ledger(struct ledger *ledger, uint64_t key) {
   size_t gap = place_of(ledger, key);
   if (ledger->entries[gap].key == 0) return;
   ledger->count--;
-  // Those that follow move up, so that each is still found from the place that its key says.
+  // Following entries move up, so that each is still found from the place of its hash.
   for (size_t place = (gap + 1) & mask; ledger->entries[place].key != 0; place = (place + 1) & mask) {
     size_t wanted = ledger->entries[place].key & mask;
     if (((place - wanted) & mask) < ((place - gap) & mask)) continue;

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /**
- * How many bytes of each file that the guest has touched were counted last. It must not forget: a file system may give a file more
- * blocks at any time (when it writes out, it adds records of its own), and what was not counted must not be given back.
- * 16 bytes for each file, until it is gone.
+ * The last counted size of each file that the guest has touched. Entries are never evicted: a file system may allocate more
+ * blocks for a file at any time (metadata at write-back), and bytes that were never counted must not be credited.
+ * 16 bytes for each file, until it is deleted.
  */
 struct ledger {
   struct ledger_entry {
@@ -18,7 +18,7 @@ struct ledger {
   size_t capacity, count;
 };
 
-/** False when the file is not in it. */
+/** False when the file has no entry. */
 bool read_ledger(const struct ledger *ledger, uint64_t key, uint64_t *bytes);
 void write_ledger(struct ledger *ledger, uint64_t key, uint64_t bytes);
 void strike_from_ledger(struct ledger *ledger, uint64_t key);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Lists of folders.
+// Listings of folders.
 
 int handle_opendir(struct server *server, const struct call *call, struct reply *reply) {
   int folder = open_node(server, node_of(server, call), O_RDONLY | O_DIRECTORY);
@@ -46,7 +46,7 @@ int handle_readdir(struct server *server, const struct call *call, struct reply 
     if (length == 0) return 0;
     for (ssize_t at = 0; at < length;) {
       const struct dirent64 *entry = (const struct dirent64 *)(buffer + at);
-      // The kernel asks again from the last entry that it got.
+      // The kernel asks again, starting behind the last entry that it got.
       if (!add_entry(reply, capacity, entry)) return 0;
       at += entry->d_reclen;
     }

@@ -12,7 +12,7 @@
 
 #include "serve/stat-overlay.h"
 
-/** Where the server finds its descriptors; below are its streams. */
+/** Descriptor numbers of the server's descriptors; the standard streams are below. */
 enum { FIRST_UNUSED = 10 };
 
 static int set_string(int context, const char *key, const char *value, struct failure *failure) {
@@ -32,7 +32,7 @@ static int configure(int context, int device, mode_t type, struct failure *failu
   if (set_string(context, "source", "folder", failure) < 0 || set_string(context, "fd", number, failure) < 0) return -1;
   if (set_string(context, "rootmode", mode, failure) < 0 || set_string(context, "user_id", "0", failure) < 0) return -1;
   if (set_string(context, "group_id", "0", failure) < 0) return -1;
-  // SAFETY: the guest's users are others than root; the kernel checks each against owner and mode before it asks the server.
+  // SAFETY: the guest's users are not root; the kernel checks each against owner and mode before it asks the server.
   if (set_flag(context, "allow_other", failure) < 0 || set_flag(context, "default_permissions", failure) < 0) return -1;
   if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) return fail(failure, "make the file system");
   return 0;
@@ -57,7 +57,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, int device, int sour
   }
   if (error == 0) error = posix_spawn_file_actions_adddup2(actions, device, 3);
   if (error == 0) error = posix_spawn_file_actions_adddup2(actions, source, 4);
-  // SAFETY: it lives as long as a sandbox; nothing else of ours may.
+  // SAFETY: it lives as long as a sandbox, so it must not inherit other descriptors of ours.
   return error == 0 ? posix_spawn_file_actions_addclosefrom_np(actions, 5) : error;
 }
 
@@ -78,17 +78,17 @@ static int spawn_server(const struct serve_plan *plan, int device, int source, s
   if (posix_spawn_file_actions_init(&actions) != 0) return fail_with(failure, ENOMEM, "start the server");
   pid_t pid;
   int error = set_actions(&actions, device, source);
-  // SAFETY: our own program, by a path that nobody can change; the arguments are numbers.
+  // SAFETY: our own program, by a path that only root can change; the arguments are numbers.
   if (error == 0) error = posix_spawn(&pid, "/proc/self/exe", &actions, NULL, command, environment);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return fail_with(failure, error, "start the server");
   int status = 0;
-  // The process that we started leaves another behind, which is not our child: nobody here has to wait for it.
+  // The started process forks the server and ends. The server is not our child, so it need not be reaped.
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
   return status == 0 ? 0 : fail_with(failure, EIO, "start the server");
 }
 
-/** Descriptors that are not where the server wants the other one. */
+/** Copies of the descriptors at numbers that do not collide with the server's. */
 static int start_server(const struct serve_plan *plan, int device, struct failure *failure) {
   int high_device = fcntl(device, F_DUPFD_CLOEXEC, FIRST_UNUSED);
   int high_source = fcntl(plan->source, F_DUPFD_CLOEXEC, FIRST_UNUSED);

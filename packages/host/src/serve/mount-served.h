@@ -5,9 +5,9 @@
 #include "serve/serve-plan.h"
 
 /**
- * A detached mount that shows the folder, served by a process of its own. EOPNOTSUPP when the overlay is strict and the file system has
- * no extended attributes for it. The process needs nobody: it outlives this one, and ends
- * when the mount is gone from everywhere.
+ * A detached mount that shows the folder, served by its own process. EOPNOTSUPP when the overlay is strict and the file system has
+ * no extended attributes. The server outlives this process, and ends when the last
+ * copy of the mount is gone.
  */
 int mount_served(const struct serve_plan *plan, struct failure *failure);
 

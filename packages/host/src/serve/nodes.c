@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct node *find_node(const struct nodes *nodes, uint64_t id) {
-  // SAFETY: the kernel alone speaks to us, and it says only ids that we gave it and that it has not forgotten.
+  // SAFETY: only the kernel sends requests, with ids that it got from us and has not forgotten.
   return id == FUSE_ROOT_ID ? nodes->root : (struct node *)(uintptr_t)id;
 }
 
@@ -20,7 +20,7 @@ static struct node **bucket_of(struct nodes *nodes, uint64_t device, uint64_t in
   return &nodes->buckets[hash >> 48];
 }
 
-/** A handle with room for every kind. */
+/** A file handle buffer of the maximum size. */
 union any_handle {
   struct file_handle handle;
   char space[sizeof(struct file_handle) + MAX_HANDLE_SZ];
@@ -32,7 +32,7 @@ static int read_handle(int fd, union any_handle *found) {
   return name_to_handle_at(fd, "", &found->handle, &mount_id, AT_EMPTY_PATH);
 }
 
-/** FNV-1a, mixed once more: a handle is a few numbers that hardly differ. It names a file even when its inode number is used again. */
+/** FNV-1a with a final mix: handles differ in few bits. A handle identifies a file even when its inode number is reused. */
 static uint64_t key_of(const struct file_handle *handle) {
   uint64_t key = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)handle->handle_type;
   for (unsigned index = 0; index < handle->handle_bytes; index++) key = (key ^ handle->f_handle[index]) * UINT64_C(0x100000001b3);
@@ -70,7 +70,7 @@ struct node *remember(struct nodes *nodes, int fd, const struct stat *status) {
   if (read_handle(fd, &found) < 0) return NULL;
   struct node *node = node_in_bucket(nodes, status);
   if (node != NULL && !is_same(&node->handle, &found.handle)) {
-    // The number was given to a new file while the kernel still remembers the old one.
+    // The inode number was reused while the kernel still remembers the old file.
     take_out(nodes, node);
     node = NULL;
   }

@@ -8,12 +8,12 @@
 
 #include "serve/entries.h"
 
-// Entries of folders: removing and moving them.
+// Removing and renaming entries of folders.
 
-/** A descriptor on what an entry leads to now, -1 when there is nothing. */
+/** A descriptor on the current target of an entry, -1 when there is none. */
 static int hold(int folder, const char *name) { return openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
 
-/** Gives back what a file took whose last name is gone; while the guest has it open, `handle_release` does. */
+/** Credits a file whose last name is gone; while the guest has it open, `handle_release` does. */
 static void give_back_unnamed(struct server *server, int held) {
   struct stat status;
   uint64_t key;

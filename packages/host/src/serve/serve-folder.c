@@ -20,7 +20,7 @@
 #include "serve/serve-plan.h"
 #include "serve/stat-overlay.h"
 
-/** Given by whoever starts us. */
+/** Set by the starting process. */
 enum { DEVICE = 3, SOURCE = 4 };
 
 static int handle_init(struct server *server, const struct call *call, struct reply *reply) {
@@ -42,7 +42,7 @@ static int handle_init(struct server *server, const struct call *call, struct re
   return 0;
 }
 
-/** What is not listed is answered with ENOSYS, and the kernel does without: extended attributes, locks (its own do), ioctls. */
+/** Other requests are answered with ENOSYS, and the kernel does without: extended attributes, locks (it has its own), ioctls. */
 static const struct {
   handler run;
   size_t least_bytes;
@@ -90,7 +90,7 @@ static void forget_many(struct server *server, const struct call *call) {
   }
 }
 
-/** True for what the kernel expects no answer to. */
+/** True for requests without an answer. */
 static bool take_notice(struct server *server, const struct call *call) {
   switch (call->header->opcode) {
     case FUSE_FORGET:
@@ -108,11 +108,11 @@ static void answer(struct server *server, const struct call *call, char *space) 
   struct fuse_out_header header = {.unique = call->header->unique, .error = -error};
   struct iovec parts[2] = {{&header, sizeof header}, {reply.data, error == 0 ? reply.length : 0}};
   header.len = (uint32_t)(sizeof header + parts[1].iov_len);
-  // Fails when the caller was killed meanwhile: then nobody waits for it.
+  // Fails when the caller was killed meanwhile, and needs no answer.
   (void)!writev(server->device, parts, 2);
 }
 
-/** Until the last mount is gone. */
+/** Runs until the last mount is gone. */
 static int serve(struct server *server) {
   static char request[MAX_TRANSFER_BYTES + 64 * 1024] __attribute__((aligned(16)));
   static char space[MAX_TRANSFER_BYTES] __attribute__((aligned(16)));
@@ -126,7 +126,7 @@ static int serve(struct server *server) {
   }
 }
 
-/** SAFETY: keeps what serving files takes. Not FSETID: so the kernel strips set-user-id bits from whatever is written to. */
+/** SAFETY: keeps only the capabilities to serve files. Not FSETID, so that the kernel strips set-user-id bits on every write. */
 static int lower_privileges(void) {
   const unsigned kept =
       1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER | 1u << CAP_SETUID | 1u << CAP_SETGID;
@@ -136,7 +136,7 @@ static int lower_privileges(void) {
   return (int)syscall(SYS_capset, &header, sets);
 }
 
-/** Every file that the guest has open is open here. What the limit does not allow is refused to it like anywhere else. */
+/** Every file that the guest has open is open here. Beyond the limit opening fails for the guest. */
 static void raise_file_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
@@ -179,7 +179,7 @@ int serve_folder(int count, char **arguments) {
   raise_file_limit();
   if (lower_privileges() < 0 || fstat(SOURCE, &status) < 0) return 1;
   server.nodes.root = remember(&server.nodes, SOURCE, &status);
-  // The file system has no handles: whoever started us is told by the exit status.
+  // The file system has no handles: reported to the starting process by the exit status.
   if (server.nodes.root == NULL) return 1;
   int probe = open_node(&server, server.nodes.root, O_PATH);
   if (probe < 0) return 1;

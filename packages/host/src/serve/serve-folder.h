@@ -1,7 +1,7 @@
 #ifndef SVC_SERVE_FOLDER_H
 #define SVC_SERVE_FOLDER_H
 
-/** What `svc-host --serve-folder` does, started by mount_served. Returns its exit status. */
+/** `svc-host --serve-folder`, started by mount_served. Returns its exit status. */
 int serve_folder(int count, char **arguments);
 
 #endif

@@ -12,17 +12,17 @@
 #include "serve/quota.h"
 #include "serve/stat-plan.h"
 
-/** The most that one read or write carries. */
+/** The largest read or write. */
 enum { MAX_TRANSFER_BYTES = 1024 * 1024 };
 
 /**
- * Serves one folder, or one file, of the host to the kernel, for a guest that must not have it directly (FUSE, single-threaded:
- * what is counted here needs no lock). Access is checked by the kernel against the attributes told here; what this
- * process is asked to do was permitted. It acts as root, so it decides alone as whom files are stored and which bits they may have.
+ * A FUSE server of one folder, or one file, of the host, for a guest that must not have it directly (single-threaded:
+ * the counters need no lock). The kernel checks access against the attributes from this process, so every request that arrives
+ * is permitted. It runs as root, so it alone decides the owners of files and the permitted mode bits.
  */
 struct server {
   int device;
-  // A descriptor on the mount that holds the files: handles are opened relative to it.
+  // A descriptor on the mount with the files: handles are opened relative to it.
   int anchor;
   struct owner_map users, groups;
   struct quota quota;
@@ -45,15 +45,15 @@ struct reply {
 /** Returns 0 with the reply filled in, or an errno. */
 typedef int (*handler)(struct server *server, const struct call *call, struct reply *reply);
 
-/** What is asked about. */
+/** The node of a request. */
 static inline struct node *node_of(const struct server *server, const struct call *call) {
   return find_node(&server->nodes, call->header->nodeid);
 }
 
-/** A descriptor on a node, or -1 with errno. Of anything but folders and regular files take O_PATH only. */
+/** A descriptor on a node, or -1 with errno. Use O_PATH for everything but folders and regular files. */
 int open_node(const struct server *server, const struct node *node, int flags);
 
-/** Every answer may be a second old: the host changes the same files. */
+/** The kernel may cache answers for one second, because the host changes the same files. */
 enum { VALID_SECONDS = 1 };
 
 #endif

@@ -7,13 +7,13 @@
 
 #include "owner-map.h"
 
-/** Three words: mode in octal, user and group of the guest; `-` for what is as on the host. */
+/** Three words: mode in octal, user and group of the guest; `-` for values of the host. */
 static const char ATTRIBUTE[] = "user.svc.stat";
 
-/** Whom a file belongs to that belongs to nobody the guest knows: an id outside of every sandbox. */
+/** The owner that a guest sees on files of users outside of its id range. */
 enum { NOBODY = 65534 };
 
-/** What differs from the host, or NOTHING. Fits into the number that a ledger keeps. */
+/** The values that differ from the host, or NOTHING. Packed into the number of a ledger entry. */
 enum { NOTHING = -1 };
 struct difference {
   int32_t mode, uid, gid;
@@ -31,7 +31,7 @@ static bool can_have_attribute(const struct server *server, mode_t mode) {
   return server->overlay.has_attributes && (S_ISREG(mode) || S_ISDIR(mode));
 }
 
-/** Reads one word; false when it is none of ours. */
+/** Parses one word; false when it is malformed. */
 static bool read_word(const char **text, unsigned base, int32_t most, int32_t *value) {
   const char *at = *text;
   *value = NOTHING;
@@ -51,7 +51,7 @@ static bool read_word(const char **text, unsigned base, int32_t most, int32_t *v
   return is_complete;
 }
 
-/** Anybody who owns a file on the host can write the attribute: what is not of our making counts as nothing. */
+/** The owner of a file on the host can write the attribute: malformed values are ignored. */
 static struct difference read_attribute(int fd) {
   char path[32], text[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -80,7 +80,7 @@ static int write_attribute(int fd, const struct difference *difference) {
   return setxattr(path, ATTRIBUTE, text, (size_t)length, 0) == 0 ? 0 : errno;
 }
 
-/** 16 bits for each id and 12 for the mode, with one more each for whether it is there. */
+/** 16 bits for each id and 12 for the mode, with one more each for whether it is set. */
 static uint64_t pack(const struct difference *difference) {
   const int32_t values[3] = {difference->mode, difference->uid, difference->gid};
   uint64_t packed = 0;
@@ -105,7 +105,7 @@ static struct difference read_difference(const struct server *server, int fd, mo
   return read_ledger(&server->overlay.remembered, key, &packed) ? unpack(packed) : NO_DIFFERENCE;
 }
 
-/** As the host has it. False when it belongs to somebody whom the guest does not know. */
+/** The attributes on the host. False when the owner is not in the guest's id range. */
 static bool host_appearance(const struct server *server, const struct stat *status, struct appearance *shown) {
   *shown = (struct appearance){NOBODY, NOBODY, status->st_mode};
   bool is_known = host_id(&server->users, status->st_uid, &shown->uid);
@@ -116,7 +116,7 @@ static bool host_appearance(const struct server *server, const struct stat *stat
 struct appearance appearance_of(const struct server *server, int fd, const struct stat *status, uint64_t key) {
   struct appearance shown;
   bool is_known = host_appearance(server, status, &shown);
-  // SAFETY: a file that the host has given to another user is that user's, whatever a guest said of it before.
+  // SAFETY: a file that the host has given to another user is that user's; the guest's overlay does not apply to it.
   if (server->overlay.plan.kind == STAT_OFF || !is_known) return shown;
   struct difference found = read_difference(server, fd, status->st_mode, key);
   if (found.mode != NOTHING) shown.mode = (status->st_mode & S_IFMT) | (mode_t)found.mode;

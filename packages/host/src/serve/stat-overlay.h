@@ -3,13 +3,13 @@
 
 #include "serve/server.h"
 
-/** True when files of this file system can have the attribute. */
+/** True when files of this file system support the attribute. */
 bool has_stat_attributes(int fd);
 
 /** `key`: of the file's node. */
 struct appearance appearance_of(const struct server *server, int fd, const struct stat *status, uint64_t key);
 
-/** From now on the guest sees the file so. Returns 0 or an errno. `status`: as it is on the host. */
+/** Sets the guest's view of the file. Returns 0 or an errno. `status`: its attributes on the host. */
 int keep_appearance(struct server *server, int fd, const struct stat *status, uint64_t key, const struct appearance *wanted);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "serve/ledger.h"
 
-/** Where owner and mode of a file live that a guest has given it. */
+/** Where the owner and mode that a guest sets are stored. */
 enum stat_kind {
   // In the file itself, as far as a guest may change it.
   STAT_OFF,
@@ -24,8 +24,8 @@ struct stat_plan {
 };
 
 /**
- * Lies over the files of the host: whom a guest sees as owner, and with which mode, when the guest has changed them. What it has not
- * changed is the host's. Links, sockets and pipes can have no attribute: what is said of them is remembered while the server lives.
+ * An overlay of owners and modes over the files of the host: the guest sees the values that it has set, and otherwise
+ * those of the host. Links, sockets and pipes cannot have the attribute: their values are kept in memory while the server runs.
  */
 struct stat_overlay {
   struct stat_plan plan;
@@ -33,7 +33,7 @@ struct stat_overlay {
   struct ledger remembered;
 };
 
-/** As the guest sees it; the ids are those that live on the host for guest users. */
+/** The attributes that the guest sees; the ids are the host ids of guest users. */
 struct appearance {
   uint32_t uid, gid;
   mode_t mode;

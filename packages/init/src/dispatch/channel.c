@@ -132,7 +132,7 @@ void channel_greet(struct conn *conn) {
   write_map(&payload, 5);
   write_text_pair(&payload, "agent_version", SVC_VERSION);
   activity_write_times(&payload);
-  // Groups of messages beyond the public protocol, so that a client knows before it asks.
+  // Extensions of the public protocol, by group, so that a client knows them before it uses them.
   static const char *const features[] = {"svc.detached", "svc.repeat", "svc.udp", "svc.watch"};
   size_t count = conn->handler == &channel_files_handler ? 0 : COUNT(features);
   write_text(&payload, "features");

@@ -3,7 +3,7 @@
 
 #include "wire/dial.h"
 
-// What clients ask for: the public command channel, and our own messages on it.
+// Requests of clients: the public command channel, and our extensions.
 extern const struct dialled channel_line;
 extern const struct conn_handler channel_files_handler; // core.fs.*, ping and touch only
 /** Sends the id range and core.ready. */

@@ -96,7 +96,7 @@ static void on_closed(struct conn *conn, enum conn_end end) {
   dial_control_closed();
 }
 
-/** Reads a payload that holds one unsigned number. False: it was malformed, and the message is marked so. */
+/** Reads a payload of one unsigned number. False: it was malformed, and the message is marked so. */
 static bool read_number(struct message *message, const char *key, uint64_t *value) {
   const struct field field = {key, field_uint, 0, true};
   struct arena none = {0};
@@ -130,7 +130,7 @@ static void drop(struct conn *conn, struct message *message) {
   exec_drop((uint32_t)number);
 }
 
-/** Reads a payload that holds one truth. False when it is malformed: no answer then is as good as any. */
+/** Reads a payload of one boolean. False when it is malformed: the request then gets no answer. */
 static bool read_truth(struct message *message, const char *key, bool *value) {
   const struct field field = {key, field_bool, 0, true};
   struct arena none = {0};

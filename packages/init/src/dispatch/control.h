@@ -3,7 +3,7 @@
 
 #include "wire/dial.h"
 
-// What the engine asks for on the control connection.
+// Requests of the engine on the control connection.
 extern const struct dialled control_line;
 
 #endif

@@ -22,7 +22,7 @@
 #include "wire/activity.h"
 #include "wire/conn.h"
 
-// Changing owners, modes and times of files that belong to others, and reading and writing them: all file work needs.
+// Capabilities for file work: change owners, modes and times of files of other users, and read and write them.
 #define CAPABILITY(cap) (1ull << (cap))
 #define FILE_CAPABILITIES (CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_FSETID))
 
@@ -39,7 +39,7 @@ int serve_files(int count, char **arguments) {
   descriptors_init();
   signal(SIGPIPE, SIG_IGN);
   umask(022);
-  // SAFETY: the root first, while mounting is still allowed; then nothing of the host is left to reach by any path.
+  // SAFETY: the root first, while mounting is still allowed; after that no path leads to files of the host.
   if (!enter(arguments[0])) return perror("svc-init: cannot make the folder the root"), 1;
   if (!become(uid, gid)) return perror("svc-init: cannot take the identity"), 1;
   if (!privileges_init(PROFILE_RESTRICTED)) return perror("svc-init: cannot lower privileges"), 1;
@@ -66,10 +66,10 @@ static bool enter(const char *dir) {
   int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0 || fchdir(fd) < 0) return false;
   close(fd);
-  // A mount of its own, without devices and set-uid programs; not recursive: what is mounted below stays outside.
+  // A bind mount without devices and set-uid programs; not recursive: mounts below the folder stay outside.
   if (mount(".", ".", NULL, MS_BIND, NULL) < 0 || chdir(dir) < 0) return false;
   if (mount(NULL, ".", NULL, MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) return false;
-  // The old root ends up stacked over the new one; detaching it leaves no way back.
+  // The old root is stacked over the new one; detaching it removes the last way back.
   return syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0 && chdir("/") == 0;
 }
 

@@ -41,7 +41,7 @@ void shutdown_begin(uint64_t grace_ms) {
 static void on_grace(struct timer *timer) {
   process_expect_kill();
   kill(-1, SIGKILL);
-  // A process in an uninterruptible wait may never go; the runtime takes it down with the namespace.
+  // A process in an uninterruptible wait may never exit; the runtime removes it with the namespace.
   if (++kills > KILL_TRIES) exit(0);
   timer_start(timer, KILL_AGAIN_MS);
 }
@@ -54,12 +54,12 @@ static void on_none(void) {
 }
 
 static void on_last_words(struct timer *timer) {
-  // The last output and the exit reports leave first, unless nobody takes them.
+  // Sends the last output and the exit reports first, unless the peers do not read.
   bool is_told = activity_count.processes == 0 && detached_is_told() && conns_are_flushed();
   if (!is_told && ++waits < LAST_WORDS_TRIES) return timer_start(timer, LAST_WORDS_MS);
   int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root >= 0) syncfs(root);
-  // Last: the engine takes a connection that ends for an end of this program.
+  // Last: the engine treats the end of this connection as the end of svc-init.
   conns_end_all();
   exit(0);
 }

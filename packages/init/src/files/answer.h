@@ -5,9 +5,9 @@
 
 #include "wire/session.h"
 
-// core.fs.response, in its shapes. Each ends the request.
+// The forms of core.fs.response. Each ends the request.
 void file_ok(struct conn *, uint32_t id);
-/** "operation: what errno says". */
+/** "operation: text of errno". */
 void file_failed(struct conn *, uint32_t id, const char *operation, int error);
 void file_refused(struct conn *, uint32_t id, const char *message);
 void file_handle(struct conn *, uint32_t id, uint64_t handle);

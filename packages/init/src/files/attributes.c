@@ -39,13 +39,13 @@ static bool are_valid(const struct attributes *attrs) {
 
 static uid_t id_or_keep(struct optional id) { return id.is_set ? (uid_t)id.value : (uid_t)-1; }
 
-// Owner before mode: a change of owner clears the setuid bits that the mode may bring.
+// Owner before mode: a change of owner clears setuid bits, which the new mode may contain.
 static int set_by_path(const char *path, bool follow, const struct attributes *attrs) {
   int flags = follow ? 0 : AT_SYMLINK_NOFOLLOW;
   struct timespec times[2];
   struct stat found;
   times_of(attrs, times);
-  if (fstatat(AT_FDCWD, path, &found, flags) < 0) return -1; // also when nothing is to be changed
+  if (fstatat(AT_FDCWD, path, &found, flags) < 0) return -1; // also without any change
   if (attrs->size.is_set && set_size(path, follow, attrs->size.value) < 0) return -1;
   bool has_owner = attrs->uid.is_set || attrs->gid.is_set;
   if (has_owner && fchownat(AT_FDCWD, path, id_or_keep(attrs->uid), id_or_keep(attrs->gid), flags) < 0) return -1;

@@ -62,13 +62,13 @@ static void on_slice(struct task *task) {
   ssize_t copied = copy_slice(copying);
   if (copied > 0) return task_queue(task);
   int error = copied < 0 ? errno : 0;
-  if (!error && copying->at < copying->size && ftruncate(copying->to, copying->size) < 0) error = errno; // ends in a hole
+  if (!error && copying->at < copying->size && ftruncate(copying->to, copying->size) < 0) error = errno; // the file ends in a hole
   destroy(copying);
   if (error) file_failed(conn, id, "copy", error);
   else file_ok(conn, id);
 }
 
-/** Copies one piece: >0 go on, 0 done, -1 with errno. Files of /proc say size 0 and are read to their end. */
+/** Copies one piece: >0 there is more, 0 done, -1 with errno. Files of /proc have size 0 and are read to their end. */
 static ssize_t copy_slice(struct copying *copying) {
   if (copying->size > 0) {
     off_t data = lseek(copying->from, copying->at, SEEK_DATA);

@@ -8,10 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// One entry of a folder, as getdents64 gives it.
+// One entry of a folder, as returned by getdents64.
 struct entry {
   uint64_t inode;
-  int64_t next; // where reading goes on after this one
+  int64_t next; // position behind this entry
   unsigned short length;
   unsigned char type;
   char name[];

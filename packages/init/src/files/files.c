@@ -109,7 +109,7 @@ static void make_link(struct conn *conn, uint32_t id, struct file_request *reque
   answer(conn, id, "symlink", symlink(request->target, request->link_path));
 }
 
-/** mkdir, where a folder that is there already is fine. */
+/** mkdir that accepts an existing folder. */
 static int ensure_dir(const char *path, mode_t mode) {
   struct stat found;
   if (mkdir(path, mode) == 0) return 0;

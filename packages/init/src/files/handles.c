@@ -32,10 +32,10 @@ void file_open(struct conn *conn, uint32_t id, struct file_request *request) {
   if (!options->read && !can_write) return file_refused(conn, id, "open: neither read nor write was asked for");
   if (!can_write && (flags & O_CREAT || options->truncate))
     return file_refused(conn, id, "open: creating or truncating needs write");
-  // What was there before is nobody's to remove.
+  // Only a file that was created here is deleted on failure.
   if (options->temporary && !options->create_new) return file_refused(conn, id, "open: temporary needs create_new");
   mode_t mode = options->mode.is_set ? (mode_t)(options->mode.value & 07777) : 0644;
-  // Truncated after the look at its kind, so that a FIFO or device at the path is left alone.
+  // Truncated after the check of its type, so that a FIFO or device at the path is not touched.
   int fd = open_regular(request->path, flags, mode);
   if (fd >= 0 && options->truncate && ftruncate(fd, 0) < 0) {
     int error = errno;
@@ -103,19 +103,19 @@ int open_regular(const char *path, int flags, mode_t mode) {
   return errno = error, -1;
 }
 
-/** /proc/self/mem as we open it is our own memory, whatever the guest's user may see. */
+/** In PID 1 /proc/self/mem is the memory of PID 1 itself, which no user of the guest may see. */
 static bool is_memory_file(int fd) {
   struct statfs kind;
   char link[64], target[256];
   if (fstatfs(fd, &kind) < 0 || kind.f_type != PROC_SUPER_MAGIC) return false;
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, target, sizeof target - 1);
-  if (length < 4) return true; // cannot tell: refuse
+  if (length < 4) return true; // unknown: refuse
   target[length] = 0;
   return !strcmp(target + length - 4, "/mem");
 }
 
-/** Keeps what is `opened`, with a copy of its path, or closes it. */
+/** Stores the descriptor `opened` with a copy of its path, or closes it. */
 static void keep_handle(struct conn *conn, uint32_t id, struct handle opened) {
   struct handle *handle = is_reserved_fd(opened.fd) ? NULL : calloc(1, sizeof *handle);
   char *copy = handle ? strdup(opened.path) : NULL;
@@ -136,7 +136,7 @@ static void keep_handle(struct conn *conn, uint32_t id, struct handle opened) {
   file_handle(conn, id, handle->number);
 }
 
-/** SAFETY: only what is still the file that was made here. Whoever swaps it in between loses a file of a name that the client chose. */
+/** SAFETY: deletes only the file that was created here. A file swapped in between check and unlink has a name that the client chose. */
 static void remove_temporary(const struct handle *handle) {
   struct stat made, found;
   if (fstat(handle->fd, &made) < 0 || lstat(handle->path, &found) < 0) return;

@@ -6,14 +6,14 @@
 #include "files/request.h"
 #include "wire/conn.h"
 
-// A file or folder a client holds open. Numbers are unique in this program; the owner is one connection.
+// A file or folder that a client holds open. Numbers are unique in this program; the owner is one connection.
 struct handle {
   struct list in_conn;
   uint64_t number;
   int fd;
   bool is_dir;
-  bool is_temporary; // goes with its handle, unless it was renamed
-  unsigned users;    // streams that still read or write through it
+  bool is_temporary; // deleted with its handle, unless it was renamed
+  unsigned users;    // streams that read or write through it
   bool is_closed;    // closed by the client while a stream used it
   char *path;        // as it was opened; prefix of a folder's entries
 };
@@ -23,7 +23,7 @@ void handle_unuse(struct handle *);
 
 /** Closes every handle of a connection that is gone. */
 void files_forget(struct conn *);
-/** Opens a regular file without ever blocking on what else may lie at the path. -1 with errno. */
+/** Opens a regular file; never blocks on a file of another type at the path. -1 with errno. */
 int open_regular(const char *path, int flags, mode_t mode);
 
 // Each function answers its request, now or later.

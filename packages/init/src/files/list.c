@@ -14,8 +14,8 @@
 #include "files/handles.h"
 #include "wire/session.h"
 
-// An answer holds one array whose length comes first, so entries are gathered before they are sent. List works in
-// slices, one at a time per connection: a folder of any size neither stalls the others nor takes more than one frame.
+// An answer holds one array whose length comes first, so entries are collected before they are sent. List works in
+// slices, one at a time per connection: a large folder neither blocks other connections nor takes more than one frame.
 
 enum { SLICE = 512, READ_DIR_DEFAULT = 128, READ_DIR_MAX = 4096, ENTRIES_BUFFER = 32 * 1024 };
 
@@ -96,7 +96,7 @@ static void destroy(struct listing *listing) {
   free(listing);
 }
 
-/** Adds up to `max` entries from where the folder was left. 1: there may be more, 0: the end, -1 with errno. */
+/** Adds up to `max` entries from the current position. 1: there may be more, 0: the end, -1 with errno. */
 static long gather(int fd, const char *path, size_t max, struct writer *entries, size_t *count) {
   static uint64_t buffer[ENTRIES_BUFFER / sizeof(uint64_t)];
   const char *slash = *path && path[strlen(path) - 1] == '/' ? "" : "/";
@@ -112,7 +112,7 @@ static long gather(int fd, const char *path, size_t max, struct writer *entries,
       if (is_dot(entry->name)) continue;
       if (entries->failed) return 1;
       snprintf(full, sizeof full, "%s%s%s", path, slash, entry->name);
-      // Gone between the two calls: as if it had never been there.
+      // Deleted between the two calls: skipped.
       if (fstatat(fd, entry->name, &found, AT_SYMLINK_NOFOLLOW) == 0) {
         file_entry(entries, full, &found);
         ++*count;
@@ -131,7 +131,7 @@ static void answer(struct conn *conn, uint32_t id, struct writer *entries, size_
   write_array(&payload, count);
   write_raw(&payload, entries->at, entries->length);
   payload.failed |= entries->failed;
-  if (entries->failed) payload.length = payload.max; // names the cause: too large, not too little memory
+  if (entries->failed) payload.length = payload.max; // reports "too large" instead of "out of memory"
   writer_free(entries);
   file_answer_send(conn, id, &payload);
 }

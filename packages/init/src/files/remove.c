@@ -13,8 +13,8 @@
 #include "wire/session.h"
 
 /**
- * Removes a folder and all below it, a slice per turn, with one open folder at any depth. Links are removed, never
- * followed. Going up is by "..", checked against the folder we came from, so that a tree moved meanwhile ends the
+ * Removes a folder and its contents, a slice per turn, with one open folder at any depth. Links are removed, never
+ * followed. Going up uses "..", compared with the folder it came from, so that a tree moved meanwhile ends the
  * work instead of leading it elsewhere.
  */
 struct removing {
@@ -85,7 +85,7 @@ static int work(struct removing *removing) {
   return removing->depth == 1 ? 0 : leave(removing);
 }
 
-/** Unlinks entries of the current folder; enters the first folder that is not empty. 0: nothing is left here. */
+/** Unlinks entries of the current folder; enters the first folder that is not empty. 0: the folder is empty. */
 static int empty_some(struct removing *removing) {
   static uint64_t buffer[ENTRIES_BUFFER / sizeof(uint64_t)];
   int removed = 0;
@@ -98,7 +98,7 @@ static int empty_some(struct removing *removing) {
     if (is_dot(entry->name)) continue;
     removed++;
     if (unlinkat(removing->fd, entry->name, 0) == 0 || errno == ENOENT) continue;
-    if (errno != EISDIR && errno != EPERM) return -1; // some file systems say EPERM for a folder
+    if (errno != EISDIR && errno != EPERM) return -1; // some file systems return EPERM for a folder
     int error = errno;
     if (unlinkat(removing->fd, entry->name, AT_REMOVEDIR) == 0) continue;
     if (errno == ENOTDIR) return errno = error, -1;
@@ -130,7 +130,7 @@ static bool enter(struct removing *removing, int fd) {
   return true;
 }
 
-/** Back to the parent, whose scan then removes the folder just emptied. */
+/** Returns to the parent, whose scan then removes the emptied folder. */
 static int leave(struct removing *removing) {
   struct stat found;
   const struct level *parent = &removing->levels[removing->depth - 2];

@@ -44,7 +44,7 @@ static void field_operation(struct reader *reader, struct arena *arena, void *ta
   }
   request->variant = read_text(reader);
   if (!read_fields(reader, arena, fields, COUNT(fields), request)) reader->bad = true;
-  if (read_next(reader, &map)) reader->bad = true; // one variant, not two
+  if (read_next(reader, &map)) reader->bad = true; // a second variant is malformed
 }
 
 bool file_request_read(struct file_request *request, struct reader *payload) {

@@ -28,7 +28,7 @@ struct writing {
   struct handle *handle;
   uint64_t offset, written;
   struct optional expected;
-  bool is_answered; // failed already: what still comes is thrown away until its end
+  bool is_answered; // failed: further data is discarded until its end
 };
 
 static void on_read_slice(struct task *);
@@ -42,7 +42,7 @@ static void store(struct writing *, struct span data);
 static const struct session_kind reading_kind = {on_read_room, on_read_gone};
 static const struct session_kind writing_kind = {NULL, on_write_gone};
 
-/** The open file behind a request and a slot for its stream; NULL when the request was refused. */
+/** The open file of a request and a slot for its stream; NULL when the request was refused. */
 static struct handle *take(struct conn *conn, uint32_t id, struct file_request *request, const char *operation) {
   struct handle *handle = handle_find(conn, request->handle);
   char message[96] = "";
@@ -79,7 +79,7 @@ static void on_read_slice(struct task *task) {
   struct reading *reading = containing(task, struct reading, task);
   struct conn *conn = reading->session.conn;
   uint32_t id = reading->session.id;
-  if (!conn_has_room(conn)) return; // on_read_room goes on
+  if (!conn_has_room(conn)) return; // on_read_room continues
   size_t wanted = reading->left < READ_CHUNK ? (size_t)reading->left : READ_CHUNK;
   if (reading->offset > INT64_MAX - (uint64_t)READ_CHUNK) wanted = 0;
   ssize_t got = wanted ? pread(reading->handle->fd, scratch(), wanted, (off_t)reading->offset) : 0;

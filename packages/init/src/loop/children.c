@@ -24,7 +24,7 @@ void children_init(void (*stop)(void)) {
   sigset_t handled;
   when_stopped = stop;
   sigfillset(&handled);
-  // Everything is blocked, so no signal of the guest can interrupt or end PID 1; two of them mean something.
+  // All signals are blocked, so that none from the guest can interrupt or end PID 1; two of them are read from a signalfd.
   sigprocmask(SIG_SETMASK, &handled, NULL);
   signal(SIGPIPE, SIG_IGN);
   sigemptyset(&handled);
@@ -66,15 +66,15 @@ static void on_signal(struct watch *watch, uint32_t events) {
   (void)events;
   ssize_t got = read(watch->fd, info, sizeof info);
   for (ssize_t i = 0; i < got / (ssize_t)sizeof *info; i++) {
-    // SIGTERM from inside (sender in our pid namespace) is not an order: only the runtime, outside, may stop us.
+    // SIGTERM from inside (sender in our pid namespace) is ignored: only the runtime, outside, may stop us.
     if (info[i].ssi_signo == SIGTERM && info[i].ssi_pid == 0) when_stopped();
   }
   task_queue(&reap);
 }
 
 /**
- * Ctrl-Z at a program that leads its own terminal. Nobody there could ever continue it, so Linux does not stop it; gVisor does,
- * and the terminal would be dead.
+ * Ctrl-Z at a program that leads its own terminal. It has no shell that could continue it, so Linux does not stop it; gVisor does,
+ * and the terminal would hang.
  */
 static void undo_stop(pid_t pid, int status) {
   if (WSTOPSIG(status) == SIGTSTP && getsid(pid) == pid) kill(pid, SIGCONT);

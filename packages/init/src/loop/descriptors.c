@@ -22,7 +22,7 @@ void descriptors_init(void) {
 bool is_reserved_fd(int fd) { return own_fds > 2 * FDS_RESERVED && (rlim_t)fd >= own_fds - FDS_RESERVED; }
 
 void close_inherited(int first) {
-  // gVisor refuses a last descriptor beyond what an int holds, and closing one by one takes it a second.
+  // gVisor refuses a last descriptor beyond INT_MAX, and closing one by one takes it a second.
   if (close_range((unsigned)first, INT_MAX, 0) == 0) return;
   for (int fd = first; fd < DESCRIPTORS_MAX; fd++) close(fd);
 }

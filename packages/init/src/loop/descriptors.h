@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
-/** Raises the number of descriptors this program may have, and keeps the last FDS_RESERVED of them for itself. */
+/** Raises the limit of open descriptors, and reserves the last FDS_RESERVED of them for this program. */
 void descriptors_init(void);
-/** True when a descriptor number lies in the part kept for PID 1 itself. */
+/** True when a descriptor number is in the reserved range. */
 bool is_reserved_fd(int fd);
 
 /** Closes every descriptor from `first` on. */

@@ -28,7 +28,7 @@ void discard(int fd) {
     return;
   }
   list_append(&drains, &drain->node);
-  // A guest that leaves thousands of writers behind loses the oldest, not PID 1 its descriptors.
+  // With thousands of background writers the oldest pipes are closed, so that PID 1 keeps free descriptors.
   if (++count > DISCARDS_MAX) end(containing(drains.next, struct drain, node));
 }
 

@@ -1,7 +1,7 @@
 #ifndef SVC_DISCARD_H
 #define SVC_DISCARD_H
 
-/** Reads the descriptor to its end and throws everything away; takes it. -1 is nothing. */
+/** Reads the descriptor to its end, discards the data and closes it. -1 is ignored. */
 void discard(int fd);
 
 #endif

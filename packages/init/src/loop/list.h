@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// A circular list threaded through the structs themselves. A node that is in no list points to itself.
+// An intrusive circular list. A node that is in no list points to itself.
 struct list {
   struct list *prev, *next;
 };

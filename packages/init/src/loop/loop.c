@@ -46,8 +46,8 @@ bool watch_add(struct watch *watch, int fd, uint32_t events, void (*ready)(struc
 }
 
 void watch_want(struct watch *watch, uint32_t events) {
-  // Paused means edge-triggered without interest, not removed: a hang-up is then told once, and resuming is a MOD, which needs
-  // no memory and so cannot fail. Pausing what is paused would have it told again, and spin the loop.
+  // Paused means edge-triggered without interest, not removed: a hang-up is then reported once, and resuming is a MOD, which needs
+  // no memory and so cannot fail. Pausing a paused watch would report the hang-up again and spin the loop.
   if (watch->wanted == events) return;
   watch->wanted = events;
   struct epoll_event event = {.events = events ? events : (uint32_t)EPOLLET, .data.ptr = watch};
@@ -63,7 +63,7 @@ int watch_release(struct watch *watch) {
   int fd = watch->fd;
   if (fd < 0) return -1;
   epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-  // Its memory may be freed next: an event of this batch that still names it must not be delivered.
+  // Its memory may be freed next: pending events of this batch for it must not be delivered.
   for (int i = batch_at + 1; i < batch_count; i++) {
     if (batch[i].data.ptr == watch) batch[i].data.ptr = NULL;
   }
@@ -130,7 +130,7 @@ static void run_timers(void) {
 }
 
 static void run_tasks(void) {
-  // Only those queued before this turn: a task that queues itself again waits for the descriptors first.
+  // Only tasks queued before this turn: a task that queues itself again runs after the descriptors.
   struct list turn;
   list_init(&turn);
   while (!list_is_empty(&tasks)) {

@@ -16,11 +16,11 @@ struct watch {
 
 /** Starts watching. False when the kernel has no memory for it; the descriptor stays the caller's. */
 bool watch_add(struct watch *, int fd, uint32_t events, void (*ready)(struct watch *, uint32_t));
-/** Changes the interest; 0 pauses. Cannot fail. A paused watch may still see a stray call: handlers check. */
+/** Changes the interest; 0 pauses. Cannot fail. A paused watch may still get a spurious call: handlers check. */
 void watch_want(struct watch *, uint32_t events);
 /** Stops watching and closes the descriptor. Safe inside a callback, and twice. */
 void watch_close(struct watch *);
-/** Stops watching and gives the descriptor to the caller. */
+/** Stops watching and returns the descriptor to the caller. */
 int watch_release(struct watch *);
 
 struct timer {
@@ -45,7 +45,7 @@ void task_queue(struct task *);
 void task_cancel(struct task *);
 
 void loop_init(void);
-/** One turn: timers, tasks, `before_wait`, then whatever descriptors are ready. */
+/** One turn: timers, tasks, `before_wait`, then all ready descriptors. */
 void loop_turn(void (*before_wait)(void));
 
 uint64_t now_ms(void);

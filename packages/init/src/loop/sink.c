@@ -78,7 +78,7 @@ bool sink_is_open(const struct sink *sink) { return sink->watch.fd >= 0; }
 static void on_writable(struct watch *watch, uint32_t events) {
   struct sink *sink = containing(watch, struct sink, watch);
   if (!list_is_empty(&sink->chunks)) return drain(sink);
-  // Nothing waits: a hang-up. The reader is gone; noticed at the next write, as a program would.
+  // The queue is empty, so this is a hang-up. A program would notice it at its next write, and so do we.
   (void)events;
 }
 

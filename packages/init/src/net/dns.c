@@ -62,7 +62,7 @@ static void add(struct found *found, int family, const void *bytes) {
 }
 
 static FILE *open_file(const char *path) {
-  // SAFETY: the guest owns the path: not blocking on a FIFO, which reads as empty.
+  // SAFETY: the guest owns the path: opened non-blocking, so that a FIFO reads as empty.
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
   if (fd >= 0 && !file) close(fd);
@@ -108,7 +108,7 @@ static void ask_all(const struct servers *servers, const char *name, struct foun
     for (size_t i = 0; i < servers->count; i++) {
       bool has_answered = ask(&servers->at[i], name, TYPE_A, found);
       has_answered = ask(&servers->at[i], name, TYPE_AAAA, found) || has_answered;
-      if (has_answered) return; // also "no such name": an answer is an answer
+      if (has_answered) return; // "no such name" is an answer too
     }
   }
 }
@@ -129,7 +129,7 @@ static bool ask(const struct address *server, const char *name, int type, struct
 static size_t write_query(unsigned char *out, const char *name, int type) {
   size_t at = HEADER;
   memset(out, 0, HEADER);
-  if (getrandom(out, 2, 0) != 2) return 0; // together with the random port: what an answer must match
+  if (getrandom(out, 2, 0) != 2) return 0; // an answer must match it, and the random port
   out[2] = 1;                              // recursion desired
   out[5] = 1;                              // one question
   while (*name) {

@@ -32,7 +32,7 @@ bool resolve_start(struct resolution *resolution, const char *host, uint16_t por
 }
 
 void resolve_cancel(struct resolution *resolution) {
-  // SAFETY: in the table means not reaped, so the number is still this child's.
+  // SAFETY: a child in the table is not reaped, so the pid is still its own.
   if (resolution->child.pid) kill(resolution->child.pid, SIGKILL);
   child_remove(&resolution->child);
   watch_close(&resolution->pipe);
@@ -56,7 +56,7 @@ static void on_pipe(struct watch *watch, uint32_t events) {
 
 static _Noreturn void run_child(int pipe, const char *host) {
   unsigned char records[ADDRESSES_MAX * ADDRESS_RECORD];
-  // Nothing but the pipe: an inherited end would hold other streams open.
+  // Closes all but the pipe: inherited descriptors would keep other streams open.
   if (dup2(pipe, 3) < 0) _exit(1);
   for (int fd = 0; fd < 3; fd++) close(fd);
   close_inherited(4);

@@ -6,8 +6,8 @@
 #include "net/address.h"
 
 /**
- * Finds the addresses of a name as the sandbox sees it: /etc/hosts, then the servers of /etc/resolv.conf. Done in a
- * child process: answers come from the network, and nothing that parses them runs inside PID 1.
+ * Resolves a name as the sandbox would: /etc/hosts, then the servers of /etc/resolv.conf. Runs in a
+ * child process: answers come from the network, and PID 1 must not parse them.
  */
 struct resolution {
   struct child child;

@@ -119,7 +119,7 @@ static void on_resolved(struct resolution *resolution, const struct address *add
   try_next(stream, 0);
 }
 
-/** Connects to the next address; with none left, fails with the last reason. */
+/** Connects to the next address; after the last one fails with the latest reason. */
 static void try_next(struct stream *stream, int last_error) {
   while (stream->tried < stream->address_count) {
     const struct address *address = &stream->addresses[stream->tried++];

@@ -3,7 +3,7 @@
 
 #include "wire/conn.h"
 
-// core.tcp.*: connections from inside the sandbox, names resolved there.
+// core.tcp.*: connections from inside the sandbox, whose names are resolved there.
 void tcp_connect(struct conn *, struct message *);
 void tcp_data(struct conn *, struct message *);
 void tcp_eof(struct conn *, struct message *);

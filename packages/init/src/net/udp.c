@@ -17,9 +17,9 @@
 
 enum { BURST = 16, RECEIVE_BUFFER = 1024 * 1024 };
 
-static unsigned unyielded; // datagrams sent since the services last had a turn
+static unsigned unyielded; // datagrams sent since the last sched_yield
 
-// Nothing waits here: what the service does not take, and what the peer does not read, is lost, as datagrams are.
+// Nothing is queued here: datagrams that the service does not take, or the peer does not read, are lost, as usual with UDP.
 struct udp {
   struct session session;
   struct watch socket;
@@ -39,7 +39,7 @@ static void send_failed(struct conn *conn, uint32_t id, const char *message) {
   if (!conn_answer(conn, id, FLAG_TERMINAL, "svc.udp.failed", &payload)) conn_end(conn, CONN_LOST);
 }
 
-/** Connected, so that only the service itself is heard. -1 with errno when it cannot be had. */
+/** Connected, so that only datagrams of the service are received. -1 with errno on failure. */
 static int open_socket(uint16_t port) {
   struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -92,10 +92,10 @@ void udp_data(struct conn *conn, struct message *message) {
   if (!message_data(message, &data)) return;
   struct udp *udp = find(conn, message->id);
   if (!udp) return send_failed(conn, message->id, "unknown UDP session");
-  // The first send after a refusal only reports it.
+  // The first send after a refusal only reports the refusal.
   if (send(udp->socket.fd, data.at, data.length, 0) < 0 && errno == ECONNREFUSED)
     (void)!send(udp->socket.fd, data.at, data.length, 0);
-  // The buffer of a service holds some hundred datagrams, and nobody is told when it is full. A burst that is passed on in one go
+  // The receive buffer of a service holds some hundred datagrams, and overflows silently. A burst forwarded in one go
   // would be lost to a service that shares our CPU before it has read the first of it.
   if (++unyielded < BURST) return;
   unyielded = 0;
@@ -114,7 +114,7 @@ static void on_readable(struct watch *watch, uint32_t events) {
   for (int i = 0; i < BURST; i++) {
     if (!conn_has_room(session->conn)) return watch_want(watch, 0);
     ssize_t got = recv(watch->fd, scratch(), TCP_CHUNK, 0);
-    // Nothing more, or a refusal because nobody listens: somebody may later.
+    // Nothing more to read, or a refusal because the port has no listener, which may still come.
     if (got < 0) return;
     activity();
     conn_send_data(session->conn, session->id, "svc.udp.data", scratch(), (size_t)got);

@@ -1,5 +1,5 @@
-// Build-time program: writes the BPF of both profiles as a C header. See filter-rules.h for what it says.
-// It runs on the machine that builds, and writes for the architecture it is told.
+// Build-time program: writes the BPF of both profiles as a C header. The rules are in filter-rules.h.
+// It runs on the build machine, and generates for the target architecture.
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,12 +17,12 @@
 
 #include "privileges/filter-rules.h"
 
-// A filter has two parts: a search among ranges of numbers, which settles most calls, and behind it libseccomp's program for the few
-// whose arguments count. gVisor runs a filter once for every number at every fork, with a note per instruction, so length is time there.
+// A filter has two parts: a search among ranges of numbers, which decides most calls, and behind it libseccomp's program for the few
+// whose arguments matter. gVisor runs a filter once for every number at every fork, with a note per instruction, so length costs time there.
 
 enum { PROGRAM_MAX = 4096, NUMBERS_MAX = 1024 };
 
-enum verdict { REFUSED, ALLOWED, ABSENT, ASKED }; // ASKED: libseccomp's program says
+enum verdict { REFUSED, ALLOWED, ABSENT, ASKED }; // ASKED: libseccomp's program decides
 
 /** Consecutive numbers with one verdict, up to where the next range begins. */
 struct range {
@@ -30,7 +30,7 @@ struct range {
   enum verdict verdict;
 };
 
-/** The architecture that the filters are for, in libseccomp's words. */
+/** The target architecture, in libseccomp's terms. */
 static uint32_t target;
 static enum verdict verdicts[NUMBERS_MAX];
 
@@ -131,18 +131,18 @@ static void settle(const char *syscall_name, enum verdict verdict) {
 }
 
 static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args) {
-  bool is_asked = count > 0 || !strcmp(syscall_name, "ioctl"); // which has values that are refused: write_refused_ioctls
+  bool is_asked = count > 0 || !strcmp(syscall_name, "ioctl"); // some values are refused: write_refused_ioctls
   settle(syscall_name, is_asked ? ASKED : ALLOWED);
   if (!is_asked || number_of(syscall_name) < 0) return;
-  // libseccomp takes this machine's numbers, also made-up ones for what it lacks, and translates them for the target.
+  // libseccomp takes this machine's numbers, and pseudo numbers for calls that it lacks, and translates them for the target.
   int number = seccomp_syscall_resolve_name(syscall_name);
   check(seccomp_rule_add_exact_array(filter, SCMP_ACT_ALLOW, number, count, args), syscall_name);
 }
 
-/** On the target; negative when it has no such call. */
+/** Number on the target; negative when it has no such call. */
 static int number_of(const char *syscall_name) { return seccomp_syscall_resolve_name_arch(target, syscall_name); }
 
-/** Settles what is known by its number; what is asked goes on behind what this writes, with the number loaded. */
+/** Decides by number; calls that depend on arguments continue behind this code, with the number loaded. */
 static size_t write_search(struct sock_filter *out) {
   struct range ranges[NUMBERS_MAX];
   size_t count = 0, at = 0;
@@ -151,7 +151,7 @@ static size_t write_search(struct sock_filter *out) {
     if (number && verdicts[number] == verdicts[number - 1]) continue;
     ranges[count++] = (struct range){number, verdicts[number]};
   }
-  // SAFETY: before any number is looked at. The same number is another call for programs of another architecture.
+  // SAFETY: checked before any number. Programs of another architecture have other calls at the same numbers.
   out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
   out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_number(), 1, 0);
   out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, enosys);
@@ -163,7 +163,7 @@ static size_t write_search(struct sock_filter *out) {
 
 static size_t nodes_of(size_t ranges) { return 2 * ranges - 1; }
 
-/** A search among `count` ranges, which leaves `after` instructions of the whole search behind it. Returns its length. */
+/** A binary search among `count` ranges, followed by `after` instructions of the whole search. Returns its length. */
 static size_t write_node(struct sock_filter *out, const struct range *ranges, size_t count, size_t after) {
   const uint32_t returned[] = {
       [REFUSED] = SECCOMP_RET_ERRNO | EPERM,
@@ -184,11 +184,11 @@ static size_t write_node(struct sock_filter *out, const struct range *ranges, si
   return nodes_of(count);
 }
 
-/** What libseccomp cannot say: values of one argument that are refused, where all others are allowed. */
+/** Rules that libseccomp cannot express: refused values of one argument, where all others are allowed. */
 static size_t write_refused_ioctls(struct sock_filter *out) {
   const unsigned count = sizeof refused_ioctls / sizeof *refused_ioctls;
-  // Only the low half of the argument: the kernel looks at no more, and a filter that compared all of it could be
-  // passed by setting a high bit.
+  // Only the low half of the argument: the kernel ignores the rest, and a filter that compared all of it could be
+  // bypassed by setting a high bit.
   const uint32_t request = offsetof(struct seccomp_data, args[1]);
   size_t at = 0;
   out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number_of("ioctl"), 0, (uint8_t)(2 + count));
@@ -215,7 +215,7 @@ static uint32_t newest_known(void) {
   return (uint32_t)newest;
 }
 
-/** libseccomp's words for these architectures are the kernel's own, of linux/audit.h. */
+/** libseccomp's constants for these architectures are the kernel's own, of linux/audit.h. */
 static uint32_t audit_number(void) {
   check(target == SCMP_ARCH_X86_64 || target == SCMP_ARCH_AARCH64 ? 0 : -EINVAL, "architecture");
   return target;

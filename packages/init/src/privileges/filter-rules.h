@@ -1,12 +1,12 @@
 #ifndef SVC_FILTER_RULES_H
 #define SVC_FILTER_RULES_H
 
-// What user processes may ask of the kernel, as data. Everything else known is refused with EPERM; numbers newer than
-// the newest one named here get ENOSYS, so that programs fall back as on an older kernel.
+// The system calls that user processes may make, as data. All other known calls fail with EPERM; numbers above
+// the highest one named here fail with ENOSYS, so that programs fall back as on an older kernel.
 
 // clang-format off: lists, as wide as they fit.
 
-// In every profile. Names this architecture does not have are left out by the generator.
+// In every profile. The generator skips names that this architecture lacks.
 static const char *const allowed_always[] = {
     "accept", "accept4", "access", "alarm", "arch_prctl", "bind", "brk", "capget", "capset", "chdir", "chmod", "chown",
     "clock_getres", "clock_gettime", "clock_nanosleep", "close", "close_range", "connect", "copy_file_range", "creat",
@@ -42,8 +42,8 @@ static const char *const allowed_always[] = {
     "vmsplice", "wait4", "waitid", "write", "writev",
 };
 
-// As on a kernel without them (ENOSYS), so that programs fall back. clone3: its flags lie behind a pointer, out of a filter's sight.
-// The others: one table for the whole host (fs.aio-max-nr), of which one sandbox could leave nothing to anybody else.
+// As on a kernel without them (ENOSYS), so that programs fall back. clone3: its flags are behind a pointer, which a filter cannot read.
+// The others: one table for the whole host (fs.aio-max-nr), which one sandbox could fill for all others.
 static const char *const absent[] = {
     "clone3", "io_cancel", "io_destroy", "io_getevents", "io_pgetevents", "io_setup", "io_submit",
 };
@@ -54,8 +54,8 @@ static const char *const allowed_by_default[] = {
     "ptrace", "set_mempolicy", "get_mempolicy", "mbind", "name_to_handle_at",
 };
 
-// Known and refused, named so that the newest of them marks where "newer than known" starts. (clone, unshare,
-// socket, socketpair, personality and, in `restricted`, mknod have rules of their own in the generator.)
+// Known and refused; named so that the highest of them marks where "newer than known" starts. (clone, unshare,
+// socket, socketpair, personality and, in `restricted`, mknod have their own rules in the generator.)
 static const char *const refused[] = {
     "acct", "add_key", "adjtimex", "afs_syscall", "bpf", "clock_adjtime", "clock_settime", "create_module",
     "delete_module", "fanotify_init", "fanotify_mark", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick",
@@ -69,18 +69,18 @@ static const char *const refused[] = {
 
 // clang-format on
 
-// sched_setscheduler: other, batch, idle; real-time and deadline threads would leave the CPU quota. (sched_setattr hides
-// its policy behind a pointer, out of a filter's sight.)
+// sched_setscheduler: other, batch, idle; real-time and deadline threads would escape the CPU quota. (sched_setattr has
+// its policy behind a pointer, which a filter cannot read.)
 static const unsigned allowed_schedulers[] = {0, 3, 5};
 enum { RESET_ON_FORK = 0x40000000 };
 
-// personality: plain Linux, 32-bit addresses, "which one is it", and both without address randomisation off.
+// personality: plain Linux, 32-bit addresses, a query of the current one, and both without address randomisation.
 static const unsigned allowed_personalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xffffffff};
 
 // CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET; unshare has NEWTIME too.
 enum { NAMESPACE_FLAGS = 0x7e020000, TIME_NAMESPACE = 0x80 };
 
-// Terminal requests that put bytes into someone's input: an old way out of a sandbox.
+// Terminal requests that insert bytes into the input of a terminal: a known way out of a sandbox.
 static const unsigned refused_ioctls[] = {0x5412 /* TIOCSTI */, 0x541c /* TIOCLINUX */};
 
 #endif

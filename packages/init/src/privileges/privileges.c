@@ -15,8 +15,8 @@ static long set_capabilities(unsigned long long mask);
 
 bool privileges_init(enum profile profile) {
   current = profile;
-  // SAFETY: non-dumpable hides our memory (the token) from processes of the same user; no_new_privs must come before
-  // the filter, and both before anything of the guest runs.
+  // SAFETY: non-dumpable hides our memory (the token) from processes of the same user; no_new_privs must be set before
+  // the filter, and both before any process of the guest runs.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return false;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return false;
   if (!forgo_priorities()) return false;
@@ -24,7 +24,7 @@ bool privileges_init(enum profile profile) {
 }
 
 /**
- * SAFETY: a thread of a higher class would leave the sandbox's share of the processor, and the engine may have been started with the
+ * SAFETY: a thread of a real-time class would escape the sandbox's CPU quota, and the engine may have been started with the
  * right to such classes. gVisor's kernel has none of them, and refuses every change.
  */
 static bool forgo_priorities(void) {
@@ -44,7 +44,7 @@ void privileges_before_user(void) {
 
 long privileges_of_user(uid_t uid) {
   if (current != PROFILE_RESTRICTED && uid == 0) return 0;
-  // SAFETY: with no_new_privs an exec cannot gain what is not permitted now, so this holds even for uid 0 and even
+  // SAFETY: with no_new_privs an exec cannot gain a capability that is not permitted now, so this holds even for uid 0 and even
   // where the bounding set could not be lowered (that needs CAP_SETPCAP).
   RAW(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0);
   return set_capabilities(0);
@@ -58,7 +58,7 @@ bool capabilities_keep(unsigned long long mask) {
 static void drop_bounding(unsigned long long keep) {
   for (unsigned long cap = 0; cap < 64; cap++) {
     if (keep >> cap & 1) continue;
-    if (RAW(prctl, PR_CAPBSET_DROP, cap, 0, 0) == -EINVAL) return; // past the last one this kernel knows
+    if (RAW(prctl, PR_CAPBSET_DROP, cap, 0, 0) == -EINVAL) return; // beyond this kernel's last one
   }
 }
 

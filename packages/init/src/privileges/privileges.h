@@ -5,15 +5,15 @@
 
 #include "privileges/filter.h"
 
-/** Non-dumpable, no_new_privs, and the seccomp filter of the profile, for PID 1 and everything after it. */
+/** Non-dumpable, no_new_privs, and the seccomp filter of the profile, for PID 1 and all its children. */
 bool privileges_init(enum profile);
 
-// In a child that becomes a user, before and after setresuid; the second gives 0 or an error number, negated.
+// In a child that changes its user, before and after setresuid; the second returns 0 or a negated error number.
 // SAFETY: they leave errno alone, so a child that shares its memory with PID 1 may call them.
 void privileges_before_user(void);
 long privileges_of_user(uid_t uid);
 
-/** Keeps exactly the capabilities in `mask`; also from what could be gained later. Needs them now. */
+/** Keeps exactly the capabilities in `mask`, also in the bounding set. They must be permitted now. */
 bool capabilities_keep(unsigned long long mask);
 
 #endif

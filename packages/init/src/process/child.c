@@ -39,12 +39,12 @@ static void take_stdio(struct plan *plan) {
   if (plan->launch.tty) {
     error = RAW(ioctl, plan->stdio[0], TIOCSCTTY, 0, 0);
     if (error < 0) die(plan, "pty_setup_failed", "pty", error, "cannot take the terminal");
-    // A program that runs as another user may open its own /dev/pts entry. Not every runtime allows the change.
+    // A program that runs as another user may open its own /dev/pts entry. Some runtimes forbid the change.
     if (!RAW(fchown, plan->stdio[0], plan->identity.uid, -1, 0)) RAW(fchmod, plan->stdio[0], 0620, 0, 0);
   }
   if (plan->launch.stdin_fd) move_stdin(plan, (int)plan->launch.stdin_fd);
   for (int i = 0; i < 3; i++) {
-    // A descriptor that is in its place already keeps the flag that would close it.
+    // A descriptor that is in its place already still has close-on-exec set.
     error = plan->stdio[i] == i ? RAW(fcntl, i, F_SETFD, 0, 0) : RAW(dup3, plan->stdio[i], i, 0, 0);
     if (error < 0) die(plan, "resource_limit", "stdio", error, "cannot set up the standard streams");
   }
@@ -76,7 +76,7 @@ static void set_limits(struct plan *plan) {
   for (size_t i = 0; i < plan->defaults.count; i++) {
     struct limit limit = plan->defaults.at[i];
     if (set_limit(limit.resource, limit.soft, limit.hard) >= 0) continue;
-    // The sandbox's default may be above what this host lets us give: the most it allows, then.
+    // The sandbox's default may be above this host's maximum: use the maximum then.
     rlim_t most = own[limit.resource].rlim_max;
     set_limit(limit.resource, least(limit.soft, most), least(limit.hard, most));
   }
@@ -89,7 +89,7 @@ static void set_limits(struct plan *plan) {
 
 static void become_user(struct plan *plan) {
   const struct identity *who = &plan->identity;
-  // SAFETY: groups, then gid, then uid: each step needs a privilege the next one gives up.
+  // SAFETY: groups, then gid, then uid: each step needs a privilege that the next one gives up.
   long error = RAW(setgroups, who->group_count, who->groups, 0, 0);
   if (error < 0) die(plan, "user_setup_failed", "groups", error, "cannot set the groups");
   error = RAW(setresgid, who->gid, who->gid, who->gid, 0);
@@ -102,7 +102,7 @@ static void become_user(struct plan *plan) {
 }
 
 static void reset_signals(void) {
-  // As the kernel wants it: handler, flags, restorer and mask, all of them none.
+  // The kernel's struct: handler, flags, restorer and mask, all zero.
   const unsigned long none[4] = {(unsigned long)SIG_DFL};
   RAW(rt_sigaction, SIGPIPE, none, 0, SIGNAL_SET_BYTES);
   RAW(rt_sigprocmask, SIG_SETMASK, &none[3], 0, SIGNAL_SET_BYTES);
@@ -127,10 +127,10 @@ static void execute(struct plan *plan) {
     end = strchrnul(start, ':');
     if (!join(candidate, sizeof candidate, start, (size_t)(end - start), cmd)) continue;
     long refusal = RAW(execve, candidate, plan->argv, plan->environment, 0);
-    if (refusal == -EACCES) error = -EACCES; // seen but not allowed: the answer, unless a later folder has it
+    if (refusal == -EACCES) error = -EACCES; // found but not allowed: reported unless a later folder has it
     else if (refusal != -ENOENT && refusal != -ENOTDIR) die(plan, NULL, "exec", refusal, cmd);
   }
-  // A path with a file as folder is a missing program here; ENOTDIR means bad_cwd only for the working directory.
+  // A path with a file as folder counts as a missing program; ENOTDIR means bad_cwd only for the working directory.
   die(plan, error == -ENOTDIR ? "not_found" : NULL, "exec", error, cmd);
 }
 
@@ -142,6 +142,6 @@ static _Noreturn void die(struct plan *plan, const char *kind, const char *stage
   struct failure failure;
   memset(&failure, 0, sizeof failure);
   failure_set(&failure, kind, stage, (int)-error, message);
-  // One write below PIPE_BUF: it arrives whole or not at all.
+  // One write below PIPE_BUF is atomic.
   leave(RAW(write, plan->error, &failure, sizeof failure, 0) < 0 ? FAILED_UNTOLD : FAILED);
 }

@@ -3,7 +3,7 @@
 
 #include "process/launch.h"
 
-/** All that a new process needs to become its program. Nothing of it changes while the process reads it. */
+/** All inputs of a new process before exec. They do not change while the process reads them. */
 struct plan {
   struct launch launch;
   struct identity identity;
@@ -11,15 +11,15 @@ struct plan {
   const struct rlimit *own_limits;
   char **argv, **environment;
   const char *cwd;
-  int stdio[3]; // its own ends
+  int stdio[3]; // the child's ends
   int error;
   uint64_t mark; // tree-kill.h
 };
 
 /**
- * Becomes the program of the plan, in a new process; what goes wrong is written to `error` as a `struct failure`.
- * SAFETY: the memory may be that of PID 1, which goes on meanwhile. Only the stack is written to: no errno (so no call of the C library
- * that sets it), no allocation, nothing that keeps a state of its own.
+ * Executes the program of the plan, in a new process; an error is written to `error` as a `struct failure`.
+ * SAFETY: the memory may be shared with PID 1, which runs concurrently. Only the stack is written to: no errno (so no call of the C library
+ * that sets it), no allocation, no function with its own state.
  */
 _Noreturn void child_run(struct plan *);
 

@@ -3,24 +3,24 @@
 
 #include "process/launch.h"
 
-// Defaults for every process, as svc.configure set them last.
+// Defaults for every process, as the latest svc.configure set them.
 struct config {
   struct arena arena;
   struct strings env;
   char *user, *workdir, *shell, *path_prefix;
   struct limits rlimits;
-  struct strings unkept; // limits that this kernel takes and does not keep: nobody gets them
+  struct strings unkept; // limits that this kernel accepts but does not enforce: never set
   bool is_set;
 };
 
 extern struct config config;
 
-/** Replaces all defaults and writes the given files. False: `message` says what was wrong; nothing is replaced. */
+/** Replaces all defaults and writes the given files. False: `message` has the reason; nothing is replaced. */
 bool config_replace(struct reader *payload, char *message, size_t message_size);
 
 /**
- * Makes the working directory, root's and 0755, when it is missing, and finds out who the user is. False: `message` says what no
- * process could be started with.
+ * Makes the working directory, root's and 0755, when it is missing, and looks the user up. False: `message` has the reason
+ * why no process could be started.
  */
 bool config_prepare(char *message, size_t message_size);
 

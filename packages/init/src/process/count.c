@@ -8,7 +8,7 @@
 #include "wire/activity.h"
 
 uint64_t count_processes(void) {
-  // In gVisor to list them takes a hundred times as long.
+  // Listing them takes a hundred times as long in gVisor.
   if (is_alone()) return 1;
   uint64_t count = 0;
   DIR *folder = opendir("/proc");

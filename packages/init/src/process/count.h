@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-/** How many processes there are in the sandbox, this one included; at most COUNTED_MAX are told. */
+/** Number of processes in the sandbox, this one included; at most COUNTED_MAX. */
 uint64_t count_processes(void);
 
 #endif

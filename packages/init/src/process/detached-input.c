@@ -7,8 +7,8 @@
 
 struct written {
   char id[WRITE_ID_MAX + 1];
-  uint64_t bytes; // accepted: they are in the pipe, or wait for it
-  bool is_over;   // the end of the input was asked for by this write
+  uint64_t bytes; // accepted: in the pipe, or queued for it
+  bool is_over;   // this write requested the end of the input
 };
 
 static struct written *find(const struct detached *detached, const char *id) {
@@ -18,7 +18,7 @@ static struct written *find(const struct detached *detached, const char *id) {
   return NULL;
 }
 
-/** The latest writes are remembered; the oldest makes room. NULL: no memory. */
+/** Remembers the latest writes; the oldest is replaced. NULL: no memory. */
 static struct written *remember(struct detached *detached, const char *id) {
   if (!detached->written) detached->written = calloc(WRITES_KEPT, sizeof *detached->written);
   if (!detached->written) return NULL;
@@ -30,7 +30,7 @@ static struct written *remember(struct detached *detached, const char *id) {
 
 static void refuse(struct conn *conn, uint32_t id, const char *kind, const char *text) { conn_error(conn, id, kind, text, NULL); }
 
-/** All of this was accepted before. Answered like the first time: when the pipe has it. */
+/** A repetition of an accepted write. Answered like the first time: when the pipe has it. */
 static void join(struct detached *detached, struct conn *conn, uint32_t id) {
   struct sink *in = &detached->process.in;
   if (!sink_is_open(in) || list_is_empty(&in->chunks)) return conn_answer_empty(conn, id, FLAG_TERMINAL, "svc.detached.done");
@@ -65,7 +65,7 @@ void detached_write(struct detached *detached, struct conn *conn, uint32_t id, c
     detached_stdin_waiting -= data.length;
     return detached_refuse(&detached->writing, "resource_limit", "out of memory");
   }
-  // What nobody can read any more was not accepted.
+  // Bytes that can no longer be read count as not accepted.
   if (written && sink_is_open(in)) written->bytes += data.length;
 }
 

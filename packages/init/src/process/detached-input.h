@@ -5,8 +5,8 @@
 
 struct detached;
 
-// Input of a detached process. A write that has a name is known by it, so that a client who does not know whether it
-// arrived may send it again: what was accepted before is dropped, and the rest goes on where it stopped.
+// Input of a detached process. A write may have a name, so that a client that does not know whether it
+// arrived may send it again: bytes that were accepted before are dropped, and the rest continues where it stopped.
 
 struct detached_input {
   const char *write; // NULL: without a name
@@ -15,7 +15,7 @@ struct detached_input {
 };
 
 void detached_write(struct detached *, struct conn *, uint32_t id, const struct detached_input *);
-/** Tells how much of the write was accepted. */
+/** Reports how much of the write was accepted. */
 void detached_recall_write(const struct detached *, struct conn *, uint32_t id, const char *write);
 
 #endif

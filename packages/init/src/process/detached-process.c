@@ -10,10 +10,10 @@
 #include "process/shutdown-state.h"
 #include "wire/activity.h"
 
-/** Whoever writes in large pieces is refused one that does not fit, and leaves the rest free. */
+/** Less free space than this counts as a full disk: a large write that does not fit fails while some space is left. */
 enum { DISK_FULL_BYTES = 2 * 1024 * 1024, DISK_FULL_PART = 32 };
 
-/** What is more than this is no word, and who writes it has no end near. */
+/** A longer write is not interactive output, and the process will go on writing. */
 enum { WORD_BYTES = 4096 };
 
 static struct detached *detached_of(struct process *process) { return containing(process, struct detached, process); }
@@ -24,7 +24,7 @@ void detached_use(struct detached *detached) {
   activity_count.processes++;
 }
 
-/** It runs no more. */
+/** It has ended. */
 static void detached_leave(struct detached *detached) {
   if (detached->is_spare) return;
   activity_count.processes--;
@@ -60,7 +60,7 @@ static void failed(struct process *process, const struct failure *failure) {
   detached_destroy(detached);
 }
 
-/** The oldest process that ended gives its output up, so that one that runs can keep more of its own. */
+/** The oldest process that has ended releases its output, so that a running one can keep more of its own. */
 static bool reclaim(void) {
   for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
     struct detached *detached = containing(node, struct detached, all);
@@ -72,7 +72,7 @@ static bool reclaim(void) {
   return false;
 }
 
-/** Forgets old output that no reader is waiting for. False: readers must take some first. */
+/** Drops old output that no reader is waiting for. False: readers must take some first. */
 static bool make_room(struct detached *detached, int stream) {
   struct ring *ring = &detached->rings[stream];
   if (ring->length < ring->limit && reclaim()) return true;
@@ -83,14 +83,14 @@ static bool make_room(struct detached *detached, int stream) {
   return true;
 }
 
-/** What the process may still write; all of it counts from the start. */
+/** How much the process may still write; everything since its start counts. */
 static size_t allowance(const struct detached *detached) {
   uint64_t written = ring_end(&detached->rings[0]) + ring_end(&detached->rings[1]);
   if (!detached->output_max) return SIZE_MAX;
   return written < detached->output_max ? (size_t)(detached->output_max - written) : 0;
 }
 
-/** Whatever it writes beyond its limit ends the process, and is kept nowhere. */
+/** Output beyond the limit ends the process, and is not kept. */
 static ssize_t read_excess(struct detached *detached, int fd) {
   ssize_t got = read(fd, scratch(), SCRATCH_BYTES);
   if (got > 0 && !detached->was_over_limit) detached->was_over_limit = process_kill(&detached->process) == 0;
@@ -118,7 +118,7 @@ static ssize_t readable(struct process *process, int stream, int fd) {
   struct detached *detached = detached_of(process);
   ssize_t got = take(detached, stream, fd);
   if (got <= 0) return got;
-  // Who writes a word to both streams writes the second before we are awake for the first, and readers get both at once.
+  // A process that writes a short text to both streams writes the second before we wake for the first, so readers get both at once.
   int other = process->outlets[!stream].watch.fd;
   if (got <= WORD_BYTES && other >= 0 && !process->is_reaped) (void)take(detached, !stream, other);
   if (!detached->is_spare) activity();

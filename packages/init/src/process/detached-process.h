@@ -3,10 +3,10 @@
 
 #include "process/detached-record.h"
 
-// The life of a detached process: what it writes, and its end.
+// The life of a detached process: its output, and its end.
 extern const struct process_owner detached_owner;
 void detached_destroy(struct detached *);
-/** Somebody uses it: from now on it is activity while it runs. */
+/** A client uses it: from now on it counts as activity while it runs. */
 void detached_use(struct detached *);
 
 #endif

@@ -134,7 +134,7 @@ static void pump(struct task *task) {
   struct conn *conn = reading->session.conn;
   bool has_more = false;
   for (int i = 0; i < 2; i++) {
-    if (!conn_has_room(conn)) return; // on_room goes on
+    if (!conn_has_room(conn)) return; // on_room continues
     has_more |= send_piece(reading, i);
   }
   detached_taken(detached);

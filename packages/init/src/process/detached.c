@@ -63,7 +63,7 @@ static void refuse(struct conn *conn, struct message *message, const char *kind,
   conn_error(conn, message->id, kind, text, NULL);
 }
 
-/** Reads the payload and finds the process it names. NULL: the request was answered, or its payload is bad. */
+/** Reads the payload and finds the process by its key. NULL: the request was answered, or its payload is malformed. */
 static struct detached *find(struct conn *conn, struct message *message, struct arena *arena, const struct field *fields, size_t n,
                              struct named *named) {
   *named = (struct named){.out = UINT64_MAX, .err = UINT64_MAX};
@@ -74,7 +74,7 @@ static struct detached *find(struct conn *conn, struct message *message, struct 
   return detached;
 }
 
-/** When the table is full, the oldest process that ended makes room. */
+/** When the table is full, the oldest process that has ended is removed. */
 static void forget_oldest(void) {
   if (detached_count < DETACHED_MAX) return;
   for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
@@ -103,7 +103,7 @@ static void admit(struct detached *detached, struct conn *conn, uint32_t id, con
   activity_count.processes += !detached->is_spare;
 }
 
-/** It was started before, by a request whose answer may have been lost: tells what came of it. */
+/** It was started before, by a request whose answer may have been lost: reports the state of that process. */
 static void join_start(struct detached *detached, struct conn *conn, struct message *message) {
   if (detached->starting.conn) return refuse(conn, message, "resource_limit", "it is being started; try again");
   session_open(&detached->starting, conn, message->id, &detached_request);
@@ -140,7 +140,7 @@ void detached_start(struct conn *conn, struct message *message) {
   launch_free(&launch);
 }
 
-/** A spare one that is being ended is nobody's to find. */
+/** A spare process that is being ended cannot be found any more. */
 static bool is_listed(const struct detached *detached) {
   return detached->process.is_started && !(detached->is_spare && detached->is_leaving);
 }

@@ -15,10 +15,10 @@ void detached_forget(struct conn *, struct message *);
 void detached_recall(struct conn *, struct message *);
 void detached_timeout(struct conn *, struct message *);
 
-/** Ends what was started for nobody yet, because it was started with what holds no longer. */
+/** Ends all spare processes, because their defaults are outdated. */
 void detached_end_spares(void);
 
-/** How many of these there are. */
+/** Number of spare processes. */
 unsigned detached_count_spares(void);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { PIECE = 64 * 1024 };
 
-// A process the engine started by key. Its output waits in rings until the engine has it.
+// A process that the engine started by key. Its output is kept in rings until the engine has acknowledged it.
 struct durable {
   struct process process;
   struct list all;
@@ -39,7 +39,7 @@ static struct durable *find_key(const char *key) {
 }
 
 static void refuse(struct conn *conn, uint32_t id, const char *kind, const char *message) {
-  if (id) conn_error(conn, id, kind, message, NULL); // id 0 is a notification: nobody waits for an answer
+  if (id) conn_error(conn, id, kind, message, NULL); // id 0 is a notification, which gets no answer
 }
 
 static void admit(struct durable *durable, uint32_t start_id, const char *key) {
@@ -81,7 +81,7 @@ struct position {
   uint64_t out, err; // offsets
 };
 
-/** Reads the payload and finds the process it names. NULL: the request was answered, or its payload is bad. */
+/** Reads the payload and finds the process by its key. NULL: the request was answered, or its payload is malformed. */
 static struct durable *find(struct conn *conn, struct message *message, uint64_t offsets[2]) {
   static const struct field fields[] = {
       FIELD(struct position, key, field_string, true),
@@ -193,7 +193,7 @@ static void finished(struct process *process) {
   task_queue(&durable_of(process)->pump);
 }
 
-// Nobody writes to its stdin: it begins at its end, or is a terminal.
+// It has no writer of stdin: stdin is at its end from the start, or is a terminal.
 static const struct process_owner owner = {started, failed, readable, finished, {0}};
 
 static void send_output(struct conn *conn, struct durable *durable, int stream) {
@@ -213,13 +213,13 @@ static void send_output(struct conn *conn, struct durable *durable, int stream) 
   ring->sent += length;
 }
 
-/** Sends one piece of what waits; queues itself while there is more. */
+/** Sends one piece of the unsent output; queues itself while there is more. */
 static void pump(struct task *task) {
   struct durable *durable = containing(task, struct durable, pump);
   bool has_more = false;
   for (int i = 0; i < 2; i++) {
     struct conn *conn = control();
-    if (!conn || !durable->is_attached || !conn_has_room(conn)) return; // durable_room or an attach goes on
+    if (!conn || !durable->is_attached || !conn_has_room(conn)) return; // durable_room or an attach continues
     send_output(conn, durable, i);
     has_more |= durable->rings[i].sent < ring_end(&durable->rings[i]);
   }

@@ -32,7 +32,7 @@ const char *environment_get(char **environment, const char *name) {
   return NULL;
 }
 
-/** Adds "K=V", in place of an earlier pair with the same name. A pair without a name or "=" is left out. */
+/** Adds "K=V"; replaces an earlier pair with the same name. Pairs without a name or "=" are skipped. */
 static bool put(struct arena *arena, struct strings *all, char *pair) {
   const char *equals = strchr(pair, '=');
   if (!equals || equals == pair) return true;

@@ -9,7 +9,7 @@ void exec_stdin(struct conn *, struct message *);
 void exec_signal(struct conn *, struct message *);
 void exec_resize(struct conn *, struct message *);
 
-/** The client with this connection number has left: kills what it started and what survived its connection. */
+/** The client with this connection number has left: kills its processes, also those that survived the end of its connection. */
 void exec_drop(uint32_t connection);
 
 #endif

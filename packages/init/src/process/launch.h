@@ -25,7 +25,7 @@ struct identity {
   char home[256];
 };
 
-/** What one start of a process asks for. Strings live in `arena`. */
+/** The parameters of one start of a process. Strings live in `arena`. */
 struct launch {
   struct arena arena;
   char *key; // of a durable or detached process
@@ -35,18 +35,18 @@ struct launch {
   bool tty, stdin;
   uint64_t rows, cols;
   struct limits rlimits;
-  uint64_t timeout_ms, ring_bytes, output_max; // of a detached process, and so are the next two
-  uint64_t stdin_fd;                           // where it finds its input; its stdin is empty then. 0: stdin
-  bool repeat;                                 // it may have been started already
-  bool spare;                                  // nobody has asked for it yet
+  uint64_t timeout_ms, ring_bytes, output_max; // of a detached process, like the next three
+  uint64_t stdin_fd;                           // descriptor of its input; its stdin is empty then. 0: stdin
+  bool repeat;                                 // it may have been started before
+  bool spare;                                  // started before a client asked for it
 };
 
 enum launch_kind { LAUNCH_EXEC, LAUNCH_DURABLE, LAUNCH_DETACHED };
-/** Reads core.exec.request, svc.process.start and svc.detached.start; what the call leaves out is as the contract says. */
+/** Reads core.exec.request, svc.process.start and svc.detached.start; absent fields get the defaults of the contract. */
 bool launch_read(struct launch *, struct reader *payload, enum launch_kind);
 void launch_free(struct launch *);
 
-int resource_named(struct span);                                  // of a limit; -1: there is none
+int resource_named(struct span);                                  // index of a limit; -1: unknown
 void field_limits(struct reader *, struct arena *, void *target); // struct limits
 
 #endif

@@ -72,7 +72,7 @@ void process_set_owner(struct process *process, const struct process_owner *owne
 int process_signal(struct process *process, int signal) {
   if (process->is_reaped) return ESRCH;
   if (signal == SIGKILL) process->was_killed = true;
-  // SAFETY: not reaped, so the number is still this process's own, and the group is the one it leads. Between fork and
+  // SAFETY: not reaped, so the pid is still this process's own, and so is the group that it leads. Between fork and
   // setsid the group does not exist yet; the process itself does.
   if (kill(-process->pid, signal) == 0 || kill(process->pid, signal) == 0) return 0;
   return errno;
@@ -85,7 +85,7 @@ int process_kill(struct process *process) {
 }
 
 void process_set_timeout(struct process *process, uint64_t timeout_ms) {
-  if (process->is_reaped) return; // the timer serves another purpose now
+  if (process->is_reaped) return; // the timer has another use now
   timer_stop(&process->timeout);
   if (timeout_ms) timer_start(&process->timeout, timeout_ms);
 }
@@ -98,7 +98,7 @@ void process_stdin_ended(struct sink *sink) {
 void process_resume(struct process *process) {
   if (!process->is_started) return;
   for (int i = 0; i < 2; i++) watch_want(&process->outlets[i].watch, EPOLLIN);
-  // Its program may have ended meanwhile with nothing left to read, and gVisor sends no hang-up: wait for quiet again.
+  // The program may have ended meanwhile with an empty pipe, and gVisor sends no hang-up: wait for silence again.
   if (process->tty && process->outlets[0].watch.fd >= 0) settle(process);
 }
 
@@ -142,7 +142,7 @@ void process_expect_kill(void) {
   }
 }
 
-/** The start was reported: an error record, or EOF because exec closed the pipe. */
+/** The result of the start arrived: an error record, or EOF because exec closed the pipe. */
 static void on_error_pipe(struct watch *watch, uint32_t events) {
   struct process *process = containing(watch, struct process, error);
   struct failure failure;
@@ -170,7 +170,7 @@ static void on_readable(struct watch *watch, uint32_t events) {
   ssize_t got = process->owner->readable(process, outlet == &process->outlets[1], watch->fd);
   if (got < 0 && errno == EBUSY) return watch_want(watch, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) watch_close(watch); // EIO is how a terminal says that nobody has it open
+  if (got <= 0) watch_close(watch); // EIO: no process has the terminal open
   else outlet->owed -= (size_t)got < outlet->owed ? (size_t)got : outlet->owed;
   if (!process->is_reaped) return;
   if (got > 0) timer_stop(&process->quiet);
@@ -196,7 +196,7 @@ static void on_exit(struct child *child, int status) {
   settle(process);
 }
 
-/** Finishes the process once it is reaped, its output is delivered, and the engine said why it was killed. */
+/** Finishes the process once it is reaped, its output is delivered, and the engine has answered why it was killed. */
 static void settle(struct process *process) {
   if (!process->is_reaped || !process->is_started || process->is_finished || process->question) return;
   bool is_open = false, is_owed = false;
@@ -206,7 +206,7 @@ static void settle(struct process *process) {
   }
   if (!is_open) return finish(process);
   if (is_owed || timer_is_running(&process->quiet)) return;
-  // Someone still holds the pipe (a background child) or the runtime sends no hang-up: wait for quiet, not for ever.
+  // A background child still holds the pipe or the runtime sends no hang-up: wait for silence, within a limit.
   uint64_t now = now_ms(), quiet = process->tty ? QUIET_PTY_MS : QUIET_PIPE_MS;
   if (!process->quiet_until_ms) process->quiet_until_ms = now + QUIET_TOTAL_MS;
   uint64_t left = process->quiet_until_ms > now ? process->quiet_until_ms - now : 0;
@@ -214,8 +214,8 @@ static void settle(struct process *process) {
 }
 
 /**
- * The kernel carries what was written to a terminal in its own time, and only reading makes it hurry; the client may have had no
- * room until now. So nothing is over before a look finds nothing. Of a pipe we know what it owes.
+ * The kernel moves bytes written to a terminal asynchronously, and only reading speeds it up; the client may have had no
+ * room until now. So the output is complete only when a read finds nothing. For a pipe the number of remaining bytes is known.
  */
 static void on_quiet(struct timer *timer) {
   struct process *process = containing(timer, struct process, quiet);
@@ -223,7 +223,7 @@ static void on_quiet(struct timer *timer) {
   if (!process->tty || terminal->fd < 0) return finish(process);
   ssize_t got = process->owner->readable(process, 0, terminal->fd);
   if (got < 0 && errno == EBUSY) {
-    process->quiet_until_ms = 0; // counts from when the client reads again
+    process->quiet_until_ms = 0; // restarts when the client reads again
     return watch_want(terminal, 0);
   }
   if (got > 0 && now_ms() < process->quiet_until_ms) return settle(process);
@@ -232,7 +232,7 @@ static void on_quiet(struct timer *timer) {
 
 static void on_timeout(struct timer *timer) {
   struct process *process = containing(timer, struct process, timeout);
-  if (process->question) { // the engine did not answer in time
+  if (process->question) { // the engine's answer is late
     process->question = 0;
     return settle(process);
   }
@@ -244,7 +244,7 @@ static void finish(struct process *process) {
   process->is_finished = true;
   timer_stop(&process->quiet);
   sink_close(&process->in);
-  // A background child may still write: its pipe is emptied, or it would block or die for no reason of its own.
+  // A background child may still write: its pipe is drained, or the child would block or die of SIGPIPE.
   for (int i = 0; i < 2; i++) discard(watch_release(&process->outlets[i].watch));
   process->owner->finished(process);
 }

@@ -8,14 +8,14 @@
 struct process;
 
 /**
- * Who a process belongs to: a session of a connection, a durable process, or nobody any more.
+ * The owner of a process: a session of a connection, a durable process, or none after the end of its connection.
  * Order of calls: `started` or `failed`; then `readable` any number of times; `finished` last. The owner frees the
  * process after `failed` and `finished`, with process_free. `started` and the parts of `stdin` may be NULL.
  */
 struct process_owner {
   void (*started)(struct process *);
   void (*failed)(struct process *, const struct failure *);
-  /** Reads once from the stream: what read() gave, or -1 with errno EBUSY when the owner has no room now. */
+  /** Reads once from the stream: the result of read(), or -1 with errno EBUSY when the owner has no room now. */
   ssize_t (*readable)(struct process *, int stream, int fd);
   void (*finished)(struct process *);
   struct sink_owner stdin;
@@ -29,7 +29,7 @@ struct outlet {
 
 struct process {
   struct child child;
-  struct list all, owned; // `owned` is the owner's to use
+  struct list all, owned; // `owned` is for the owner
   const struct process_owner *owner;
   pid_t pid;         // also its group; valid until reaped
   uint64_t mark;     // tree-kill.h
@@ -40,7 +40,7 @@ struct process {
   struct timer quiet, timeout;
   uint64_t quiet_until_ms, started_ns, exited_ns;
   bool tty, is_started, is_reaped, is_finished, was_killed, was_timed_out, was_oom, was_pids;
-  bool explains_failure; // the owner wants to know why it failed, not only why it was killed
+  bool explains_failure; // asks why it failed too, not only why it was killed
   uint32_t question;     // id of the open svc.killed or svc.failed, 0 when none
   int status;
 };
@@ -51,24 +51,24 @@ bool process_start(struct process *, struct launch *, const struct process_owner
 void process_set_owner(struct process *, const struct process_owner *);
 /** Signals the whole group. ESRCH once it was reaped. 0 or an errno. */
 int process_signal(struct process *, int signal);
-/** SIGKILL to the group and to whatever else it has started, in groups and sessions of their own too. 0 or an errno. */
+/** SIGKILL to the group and to all its descendants, also those in groups and sessions of their own. 0 or an errno. */
 int process_kill(struct process *);
-/** Counts anew from now; 0: none. */
+/** Restarts the timeout from now; 0: none. */
 void process_set_timeout(struct process *, uint64_t timeout_ms);
-/** The `ended` of a stdin: closes it, unless it is a terminal, where the end of input is a byte (Ctrl-D). */
+/** EOF of a stdin: closes it, unless it is a terminal, where the end of input is a byte (Ctrl-D). */
 void process_stdin_ended(struct sink *);
 /** The owner has room again. */
 void process_resume(struct process *);
 void process_free(struct process *);
 
-// The end as the protocol tells it.
+// The end of the process, in the terms of the protocol.
 const char *process_reason(const struct process *); // exit, signal, oom, timeout
 int process_signal_number(const struct process *);  // 0 when it exited by itself
 int process_code(const struct process *);           // -1 after a signal
 
 /** The engine's answer to svc.killed or svc.failed. */
 void process_explained(uint32_t question, bool is_oom, bool is_pids);
-/** Everything is about to be killed by us: no SIGKILL needs an explanation any more. */
+/** A shutdown is about to kill everything: SIGKILLs need no explanation from here on. */
 void process_expect_kill(void);
 
 #endif

@@ -10,7 +10,7 @@
 int pty_open(int *slave, unsigned rows, unsigned cols) {
   int unlocked = 0, number = -1;
   char path[32];
-  // SAFETY: the guest may have put anything at this path: never block on it, and only a terminal answers TIOCGPTN.
+  // SAFETY: the guest may have replaced the file at this path: opened non-blocking, and only a terminal answers TIOCGPTN.
   int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
   if (master < 0) return -1;
   if (!ioctl(master, TIOCGPTN, &number) && !ioctl(master, TIOCSPTLCK, &unlocked)) {

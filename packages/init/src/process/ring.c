@@ -10,9 +10,9 @@
 
 enum { SMALLEST = 4096 };
 
-static size_t taken; // bytes of memory that all rings have
+static size_t taken; // bytes of memory of all rings
 
-/** Makes room for more bytes at the end. False: there is no memory now. */
+/** Makes room for more bytes at the end. False: no memory. */
 static bool grow(struct ring *ring) {
   size_t capacity = ring->capacity ? ring->capacity * 2 : SMALLEST;
   if (ring->capacity && taken + ring->capacity > RINGS_MAX) return false;

@@ -7,7 +7,7 @@
 
 /**
  * The latest output of one stream, at most `limit` bytes. Offsets count all bytes the stream ever produced. Memory grows
- * with what is kept and is given back when all is forgotten; all rings together take no more than RINGS_MAX, beyond the
+ * with the kept bytes and is released when all are dropped; all rings together take no more than RINGS_MAX, beyond the
  * first page of each.
  */
 struct ring {
@@ -19,13 +19,13 @@ struct ring {
 
 static inline uint64_t ring_end(const struct ring *ring) { return ring->base + ring->length; }
 
-/** Reads once from the descriptor, `most` bytes at most. -1 with EBUSY: the ring is full, or there is no memory now (then length < limit). */
+/** Reads once from the descriptor, `most` bytes at most. -1 with EBUSY: the ring is full, or no memory (then length < limit). */
 ssize_t ring_read(struct ring *, int fd, size_t most);
-/** Forgets everything below `offset`, which must not be above ring_end. */
+/** Drops all bytes below `offset`, which must not be above ring_end. */
 void ring_forget(struct ring *, uint64_t offset);
-/** The kept bytes from `offset` on that lie together; returns how many. `offset` is not below base or above ring_end. */
+/** The contiguous kept bytes from `offset` on; returns how many. `offset` is not below base or above ring_end. */
 size_t ring_peek(const struct ring *, uint64_t offset, const uint8_t **bytes);
-/** The unsent bytes that lie together; returns how many. */
+/** The contiguous unsent bytes; returns how many. */
 size_t ring_unsent(const struct ring *, const uint8_t **bytes);
 void ring_free(struct ring *);
 

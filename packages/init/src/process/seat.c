@@ -16,7 +16,7 @@ struct seat {
   bool is_taken;
   struct plan plan;
   struct arena arena;
-  struct watch error; // while nobody else reads it
+  struct watch error; // while no other watch reads it
 };
 
 static struct seat *seats; // NULL: new processes get a copy of our memory
@@ -31,7 +31,7 @@ bool seat_init(void) {
   const char *how = getenv("SVC_SPAWN");
   if (!how || !strcmp(how, "fork")) return true;
   if (strcmp(how, "shared") != 0) return false;
-  seats = calloc(SEATS, sizeof *seats); // without memory there is fork
+  seats = calloc(SEATS, sizeof *seats); // without memory fork is used
   return true;
 }
 
@@ -57,7 +57,7 @@ pid_t seat_start(struct seat *seat, const struct plan *plan, struct arena *arena
   return pid;
 }
 
-/** The checked build marks the edges of variables on a stack; who sat here before never returned, and so left its marks. */
+/** The sanitizers poison the edges of variables on a stack; the last user of this stack never returned, so its marks must be cleared. */
 static void unpoison(void *stack) {
 #ifdef __SANITIZE_ADDRESS__
   void __asan_unpoison_memory_region(void const volatile *, size_t);
@@ -69,7 +69,7 @@ static void unpoison(void *stack) {
 
 static int sit(void *seat) { child_run(&((struct seat *)seat)->plan); }
 
-/** What the sandbox is configured with may be replaced while the process reads it. */
+/** Copies the strings of the configuration, which svc.configure may replace while the process reads them. */
 static bool copy_strings(struct plan *plan, struct arena *arena) {
   for (char **at = plan->environment; *at; at++) {
     if (!(*at = arena_copy(arena, *at, strlen(*at)))) return false;
@@ -87,7 +87,7 @@ void seat_leave(struct seat *seat, int error) {
   char rest;
   bool is_over = seat && read(error, &rest, 1) == 0;
   if (is_over) give_back(seat);
-  // A seat that cannot be watched is lost: better than one that two sit on.
+  // A seat that cannot be watched is leaked, because it must never have two users.
   if (seat && !is_over && watch_add(&seat->error, error, EPOLLIN, on_error)) return;
   if (error >= 0) close(error);
 }

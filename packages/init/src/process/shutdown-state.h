@@ -3,12 +3,12 @@
 
 #include <stdbool.h>
 
-// What processes need to know about the end of everything; dispatch/shutdown.h brings it about.
+// State of the shutdown that processes need; dispatch/shutdown.h runs the shutdown.
 void shutdown_mark(void);
 bool shutdown_is_running(void);
 
-/** Why everything ends, for those whose process ended by it. At most 31 bytes are kept; called before shutdown_begin. */
+/** The reason in the exit reports of processes that it ends. At most 31 bytes are kept; called before shutdown_begin. */
 void shutdown_explain(const char *reason);
-const char *shutdown_reason(void); // NULL when nobody said
+const char *shutdown_reason(void); // NULL when none was given
 
 #endif

@@ -55,7 +55,7 @@ bool spawn(struct launch *launch, struct spawned *spawned, struct failure *failu
   return false;
 }
 
-/** Who asks for this limit gets it, in the place of the mark. */
+/** An explicit limit replaces the mark. */
 static bool is_rss_limited(const struct launch *launch) {
   bool is_limited = false;
   for (size_t i = 0; i < config.rlimits.count; i++) is_limited |= config.rlimits.at[i].resource == RLIMIT_RSS;
@@ -63,7 +63,7 @@ static bool is_rss_limited(const struct launch *launch) {
   return is_limited;
 }
 
-/** The name of a limit that would be taken and not kept; NULL: there is none. */
+/** The name of a limit that would be accepted but not enforced; NULL: there is none. */
 static const char *unkept_of(const struct launch *launch) {
   for (size_t k = 0; k < config.unkept.count; k++) {
     char *name = config.unkept.at[k];
@@ -99,7 +99,7 @@ static bool prepare(struct plan *plan, struct failure *failure) {
   return true;
 }
 
-/** A pipe whose end `ours` does not block. False with errno, also when only reserved descriptors are left. */
+/** A pipe whose end `ours` is non-blocking. False with errno, also when only reserved descriptors are left. */
 static bool open_pipe(int *fds, int ours) {
   if (pipe2(fds, O_CLOEXEC) < 0) return fds[0] = fds[1] = -1, false;
   if (is_reserved_fd(fds[1])) {
@@ -128,11 +128,11 @@ static bool open_stdio(struct plan *plan, struct spawned *spawned, struct failur
     ok = open_pipe(fds, 0);
     if (!ok) break;
     spawned->output[i] = fds[0], plan->stdio[1 + i] = fds[1];
-    if (i == STREAM_STDOUT) fcntl(fds[0], F_SETPIPE_SZ, PIPE_BYTES); // faster; not getting it is fine
+    if (i == STREAM_STDOUT) fcntl(fds[0], F_SETPIPE_SZ, PIPE_BYTES); // faster; optional
   }
   if (!ok) return failure_set(failure, "resource_limit", "pipe", errno, "cannot make a pipe"), false;
   if (!plan->launch.stdin) {
-    close(spawned->in); // reads of the program then see the end at once
+    close(spawned->in); // the program reads EOF at once
     spawned->in = -1;
   }
   return true;

@@ -10,8 +10,8 @@ enum { STREAM_STDOUT = 0, STREAM_STDERR = 1 };
 // Descriptors of one starting process; -1 where there is none. All are close-on-exec.
 struct spawned {
   pid_t pid;
-  uint64_t mark;     // by which its whole tree is known, or 0
-  struct seat *seat; // seat.h; NULL: it has memory of its own from the start
+  uint64_t mark;     // identifies its whole tree, or 0
+  struct seat *seat; // seat.h; NULL: it has its own memory from the start
   int error;         // a `struct failure` comes out when the start failed, EOF when the program runs
   int in;            // write end of stdin, or the terminal
   int output[2];     // read ends; a terminal has only the first
@@ -23,7 +23,7 @@ struct spawned {
  */
 bool spawn(struct launch *, struct spawned *, struct failure *);
 
-/** Remembers the limits PID 1 was given (children get these), then raises its own number of descriptors. */
+/** Saves the limits that PID 1 was given (children get these), then raises its own number of descriptors. */
 void spawn_init(void);
 
 #endif

@@ -12,7 +12,7 @@
 #include "bounds.h"
 #include "loop/loop.h"
 
-// Far above any memory, so that a program that looks at the limit sees none that matters; whole pages.
+// Far above any memory, so that the limit does not matter to programs that read it; whole pages.
 static const uint64_t FIRST_MARK = 1ull << 62;
 enum { MARK_STEP = 4096 };
 
@@ -20,7 +20,7 @@ struct hunt {
   struct list node;
   uint64_t mark;
   unsigned passes;
-  bool is_in_pass, has_found; // `is_in_pass`: asked for before this pass over /proc began
+  bool is_in_pass, has_found; // `is_in_pass`: requested before this pass over /proc began
 };
 
 static struct list hunts = {&hunts, &hunts};
@@ -39,7 +39,7 @@ uint64_t tree_mark_new(uint64_t highest) {
 
 void tree_kill(uint64_t mark) {
   struct hunt *hunt = mark ? calloc(1, sizeof *hunt) : NULL;
-  if (!hunt) return; // without memory the group alone is killed
+  if (!hunt) return; // without memory only the group is killed
   hunt->mark = mark;
   bool is_first = list_is_empty(&hunts);
   list_append(&hunts, &hunt->node);
@@ -60,7 +60,7 @@ static void begin_pass(void) {
 
 static void on_again(struct timer *timer) { (void)timer, begin_pass(); }
 
-/** A pass is over: what had found nothing is done. */
+/** The end of a pass: trees without a process in it are done. */
 static void end_pass(void) {
   if (folder) closedir(folder);
   folder = NULL;
@@ -71,7 +71,7 @@ static void end_pass(void) {
     list_remove(node);
     free(hunt);
   }
-  // What was killed takes a moment to be gone.
+  // Killed processes take a moment to exit.
   if (!list_is_empty(&hunts)) timer_start(&again, TREE_PASS_MS);
 }
 
@@ -99,7 +99,7 @@ static void on_slice(struct task *task) {
     uint64_t mark = mark_of(entry->d_name);
     for (struct list *node = hunts.next; mark && node != &hunts; node = node->next) {
       if (hunt_at(node)->mark != mark) continue;
-      // SAFETY: the number was this process's own a moment ago; it is given to another only after all others were.
+      // SAFETY: the pid was this process's own a moment ago, and pids are reused only after all others.
       hunt_at(node)->has_found |= kill((pid_t)atoi(entry->d_name), SIGKILL) == 0;
     }
   }

@@ -3,13 +3,13 @@
 
 #include <stdint.h>
 
-// A command's processes are told from others by a mark that each inherits and none drops by accident: not with setsid, not
+// The processes of a command are identified by an inherited mark that none drops by accident: not with setsid, not
 // by a second fork, not by closing descriptors or clearing the environment. It is the hard limit of RLIMIT_RSS, which no
-// kernel enforces (Linux has not since 2.4.30, gVisor never did) and which anybody may read in /proc/PID/limits.
+// kernel enforces (Linux has not since 2.4.30, gVisor never did) and which every user may read in /proc/PID/limits.
 
 /** The mark for the next process; 0 when none can be given. */
 uint64_t tree_mark_new(uint64_t highest);
-/** Sends SIGKILL to every process that has the mark, and to those that they start meanwhile. Goes on by itself. */
+/** Sends SIGKILL to every process with the mark, and to those that they start meanwhile. Runs in the background. */
 void tree_kill(uint64_t mark);
 
 #endif

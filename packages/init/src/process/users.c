@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Parsed by hand: a static program has no name service, and the guest's own libraries cannot be trusted.
+// Own parser: a static program has no name service, and the guest's libraries cannot be trusted.
 
 struct account {
   const char *name;

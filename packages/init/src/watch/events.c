@@ -6,7 +6,7 @@
 #include "watch/inotify.h"
 #include "watch/scan.h"
 
-static bool has_waited; // the other half of the rename that is next did not come
+static bool has_waited; // timeout of the other half of the next rename
 static bool is_paused;
 
 static void handle_some(void);
@@ -18,7 +18,7 @@ static struct timer wait_for_rename = {{&wait_for_rename.node, &wait_for_rename.
 static void handle(const struct inotify_event *);
 static void handle_move(const struct inotify_event *from, const struct inotify_event *to);
 
-/** Nothing waits to be listed any more. */
+/** All listings are done. */
 static void on_listed(void) {
   if (inotify_fd >= 0) task_queue(&resume);
 }
@@ -35,7 +35,7 @@ void events_close(void) {
   has_waited = is_paused = false;
 }
 
-/** The two halves are queued at nearly the same moment; others may come between them. NULL: not there. */
+/** The two halves are queued at nearly the same moment, perhaps with others in between. NULL: not there. */
 static struct inotify_event *second_half(const struct inotify_event *from) {
   struct inotify_event *event;
   for (size_t offset = inotify_size(from); (event = inotify_event_at(offset)); offset += inotify_size(event)) {
@@ -69,12 +69,12 @@ static bool handle_next(void) {
   return true;
 }
 
-/** Handles what was read, and reads once when that is nothing: a flood of changes must not stall the rest. */
+/** Handles the queued events, and reads once when there are none: a flood of changes must not block other work. */
 static void handle_some(void) {
   if (inotify_fd < 0) return;
   if (!inotify_event_at(0) && !scans_are_waiting()) inotify_read();
   while (inotify_event_at(0) && !scans_are_waiting() && handle_next());
-  bool is_held = scans_are_waiting(); // on_listed goes on
+  bool is_held = scans_are_waiting(); // on_listed continues
   if (is_held != is_paused) inotify_want(!is_held);
   is_paused = is_held;
   scans_settle();
@@ -91,7 +91,7 @@ static void on_waited(struct timer *timer) {
   handle_some();
 }
 
-/** Folders may have come, gone or moved unseen: all are found anew, then the client is told. */
+/** Folders may have come, gone or moved unseen: all are listed anew, then the client is told. */
 static void begin_anew(struct observer *observer) {
   if (!observer->root) return;
   folder_drop(observer->root);
@@ -100,28 +100,28 @@ static void begin_anew(struct observer *observer) {
 }
 
 /**
- * Lists see further than the events that are handled: this event about a name is older than what we, and the client, know of
- * the folder that has the name by now.
+ * Listings see a later state than the events that are handled: this event about a name is older than the state, known to us and the client,
+ * of the folder that has the name now.
  */
 static bool is_outrun(const struct folder *child) { return child && child->bound > inotify_position(); }
 
 static void handle_removed(struct folder *folder, const char *name, bool is_folder) {
   struct folder *child = is_folder ? folder_child(folder, name) : NULL;
-  scan_has_seen(folder, name); // when it comes again, that is told
+  scan_has_seen(folder, name); // its next appearance is reported
   folder_tell(folder, REMOVED, name, is_folder, NULL);
-  // One that outran this event is found again: the event that brought it is still queued.
+  // A folder that was listed before this event is found again: the event that created it is still queued.
   if (child) folder_drop(child);
 }
 
 static void handle_created(struct observer *observer, struct folder *folder, const char *name, bool is_folder) {
   if (scan_has_seen(folder, name)) return;
-  // All that was told of it is taken back, to be told anew.
+  // Everything reported of it is taken back, and reported anew.
   if (is_folder && is_outrun(folder_child(folder, name))) handle_removed(folder, name, true);
   folder_tell(folder, CREATED, name, is_folder, NULL);
   if (is_folder && observer->is_recursive) folder_add(observer, folder, name, true);
 }
 
-/** For the root, what happens to itself; for others their parent tells. */
+/** The events of the root itself; those of other folders are reported by their parent. */
 static void handle_self(struct observer *observer, struct folder *folder, uint32_t mask) {
   bool is_root = !folder->parent;
   if (is_root && mask & IN_UNMOUNT) observer_end(observer, "unmounted");
@@ -132,7 +132,7 @@ static void handle_self(struct observer *observer, struct folder *folder, uint32
   else if (is_root && mask & IN_MODIFY) folder_tell(folder, MODIFIED, "", observer->is_folder, NULL);
 }
 
-/** The folder that an event at this position is about; NULL when it is history: the list of the folder came later. */
+/** The folder of the event at this position; NULL when the event is outdated: the folder was listed later. */
 static struct folder *find(const struct observer *observer, const struct inotify_event *event, uint64_t event_position) {
   struct folder *folder = event ? folder_find(observer, event->wd) : NULL;
   return folder && event_position >= folder->listed ? folder : NULL;
@@ -141,7 +141,7 @@ static struct folder *find(const struct observer *observer, const struct inotify
 static void handle_for(struct observer *observer, const struct inotify_event *event) {
   bool is_folder = event->mask & IN_ISDIR;
   if (event->mask & IN_Q_OVERFLOW) return begin_anew(observer);
-  // The kernel makes one of equal events in a row, so a change of content may be newer than its place in the queue.
+  // The kernel merges equal consecutive events, so a change of content may be newer than its place in the queue.
   bool is_structure = event->len && event->mask & (IN_CREATE | IN_MOVED_TO | IN_DELETE);
   struct folder *folder = is_structure ? find(observer, event, inotify_position()) : folder_find(observer, event->wd);
   if (!folder) return;
@@ -158,7 +158,7 @@ static void handle(const struct inotify_event *event) {
   }
 }
 
-/** A folder whose content must be known as well as its name: a rename can be told when both are as they were at that moment. */
+/** A folder whose content must be known as well as its name: a rename is reported when both are as they were at that moment. */
 static void move_folder(struct observer *observer, struct folder *from, const char *old_name, struct folder *to, const char *name,
                         const char *old_path) {
   struct folder *moved = folder_child(from, old_name), *replaced = folder_child(to, name);
@@ -166,7 +166,7 @@ static void move_folder(struct observer *observer, struct folder *from, const ch
     handle_removed(from, old_name, true);
     return handle_created(observer, to, name, true);
   }
-  // SAFETY: a tree with a circle would never end. No file system has one, so we are wrong about it.
+  // SAFETY: a cycle in the tree would cause an endless loop. No file system has one, so our state is wrong.
   if (folder_is_below(to, moved)) return begin_anew(observer);
   folder_tell(to, RENAMED, name, true, old_path);
   if (replaced && replaced != moved) folder_drop(replaced);

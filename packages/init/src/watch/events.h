@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-/** Begins to tell observers of what changes. False with errno: there is no inotify instance to be had. */
+/** Starts reporting changes to observers. False with errno: no inotify instance is available. */
 bool events_open(void);
 void events_close(void);
 

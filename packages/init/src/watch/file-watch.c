@@ -28,7 +28,7 @@ static void refuse(struct conn *conn, uint32_t id, int error) {
   observer_refuse(conn, id, error, message);
 }
 
-/** Takes the path. */
+/** Takes ownership of the path. */
 static void begin(struct conn *conn, uint32_t id, char *path, bool is_recursive) {
   struct stat found;
   struct observer *observer = NULL;
@@ -66,7 +66,7 @@ void file_watch_start(struct conn *conn, struct message *message) {
   } else if (!read_fields(&message->payload, &arena, fields, COUNT(fields), &request)) {
     message->payload.bad = true;
   } else {
-    // Without links: what the root leads to is watched, and below it no link is followed.
+    // Resolved: the target of a link as root is watched; links below it are not followed.
     char *path = realpath(request.path, NULL);
     if (path) begin(conn, message->id, path, request.recursive);
     else refuse(conn, message->id, errno);
@@ -76,5 +76,5 @@ void file_watch_start(struct conn *conn, struct message *message) {
 
 void file_watch_stop(struct conn *conn, struct message *message) {
   struct observer *observer = observer_find(conn, message->id);
-  if (observer) observer_stop(observer); // it may have ended while this was on its way
+  if (observer) observer_stop(observer); // it may have ended meanwhile
 }

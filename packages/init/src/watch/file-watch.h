@@ -3,7 +3,7 @@
 
 #include "wire/session.h"
 
-// svc.watch.*: tells a client what changes below a path.
+// svc.watch.*: reports changes below a path to a client.
 void file_watch_start(struct conn *, struct message *);
 void file_watch_stop(struct conn *, struct message *);
 

@@ -15,7 +15,7 @@ int inotify_fd = -1;
 static struct watch source = {.fd = -1};
 static void (*when_ready)(void);
 static char buffer[EVENTS_BUFFER] __attribute__((aligned(__alignof__(struct inotify_event))));
-static size_t at, length; // what was read and is not handled
+static size_t at, length; // bytes read and not handled
 static uint64_t position; // bytes handled before `at`
 
 static void on_ready(struct watch *watch, uint32_t events) {

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/inotify.h>
 
-// The one inotify instance, and what was read from it and is not handled yet.
+// The one inotify instance, and the events that were read and not handled yet.
 extern int inotify_fd; // -1 while there is none
 
 /** `ready`: there is something to read. False with errno: ENFILE when only reserved descriptors are left. */
@@ -15,14 +15,14 @@ void inotify_stop(void);
 /** Whether `ready` is called. */
 void inotify_want(bool is_wanted);
 
-/** The event that begins so many bytes after the first one that is not handled; NULL: it was not read yet. */
+/** The event that begins so many bytes after the first unhandled one; NULL: it was not read yet. */
 struct inotify_event *inotify_event_at(size_t offset);
 static inline size_t inotify_size(const struct inotify_event *event) { return sizeof *event + event->len; }
-/** Reads behind what is there. False: nothing came. Events lie elsewhere afterwards, also then. */
+/** Appends further events. False: there were none. Moves the events in memory in either case. */
 bool inotify_read(void);
-/** The first one was handled. */
+/** Removes the first event. */
 void inotify_done(void);
-/** Bytes handled since the start; and where the events end that are queued now. */
+/** Bytes handled since the start; and the position behind the last queued event. */
 uint64_t inotify_position(void);
 uint64_t inotify_queued(void);
 

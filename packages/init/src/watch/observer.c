@@ -60,7 +60,7 @@ static void append_event(struct observer *observer, const char *type, const char
   write_text_pair(events, "path", path);
   write_text_pair(events, "kind", kind_name);
   write_text_pair(events, "from", from);
-  // A program that writes on and on is told of once per message.
+  // Repeated changes of one file are reported once per message.
   bool is_same =
       observer->event_count && events->length - at == at - last && !memcmp(events->at + at, events->at + last, at - last);
   if (is_same && !events->failed) {
@@ -145,7 +145,7 @@ static void on_pump(struct task *task) {
   struct observer *observer = containing(task, struct observer, pump);
   struct conn *conn = observer->session.conn;
   uint32_t id = observer->session.id;
-  if (!conn_has_room(conn)) return; // on_room goes on
+  if (!conn_has_room(conn)) return; // on_room continues
   if (observer->event_count) send_events(observer);
   if (!is_over(observer)) return;
   if (*observer->failure) {

@@ -5,26 +5,26 @@
 
 /*
  * One inotify instance serves all clients: the host counts instances of all sandboxes together. So its queue is always
- * emptied, whoever is slow, and each observer has a short queue of its own that ends in an `overflow` when it is full.
+ * drained, independent of slow clients, and each observer has a short queue of its own that ends in an `overflow` when it is full.
  *
  * file-watch.c  requests
- * events.c      handles what inotify tells, and tells observers
- * scan.c        begins to watch folders and lists them, in slices
- * tree.c        which folders are watched, by place in the tree and by inotify's number
+ * events.c      handles inotify's events, and reports to observers
+ * scan.c        adds watches to folders and lists them, in slices
+ * tree.c        the watched folders, by place in the tree and by inotify's number
  * inotify.c     the instance and its queue
- * observer.c    who is told: the queue of each, its messages, its end
+ * observer.c    an observer: its queue, its messages, its end
  */
 
 struct observer;
 
 struct observer_owner {
-  /** It is told of nothing more: gives up its folders. May be called again. */
+  /** It reports nothing more: its folders are released. May be called again. */
   void (*over)(struct observer *);
-  /** That was the last one. */
+  /** The last observer has ended. */
   void (*none_left)(void);
 };
 
-/** One svc.watch.start. Lives until its last message was sent, also after the end of what it watches. */
+/** One svc.watch.start. Lives until its last message was sent, also after the end of its watch. */
 struct observer {
   const struct observer_owner *owner;
   struct session session;
@@ -34,9 +34,9 @@ struct observer {
   char *path;          // without symbolic links
   bool is_recursive, is_folder;
   bool is_started;      // svc.watch.started was sent
-  bool is_deaf;         // its queue was full: nothing is added until it was sent
-  bool wants_overflow;  // to be told when all folders were listed again
-  unsigned folders;     // it watches or is about to
+  bool is_deaf;         // its queue was full: nothing is added until it is sent
+  bool wants_overflow;  // sent when all folders were listed again
+  unsigned folders;     // watched, or about to be
   unsigned unscanned;   // of these, waiting to be listed
   struct writer events; // encoded, not sent yet
   size_t event_count, last_event;
@@ -48,22 +48,22 @@ struct observer {
 extern struct list observers;
 
 enum change { CREATED, MODIFIED, REMOVED, RENAMED, ATTRIBUTES };
-/** Takes the path. NULL: there is no memory, and the path is still the caller's. */
+/** Takes ownership of the path. NULL: no memory, and the caller still owns the path. */
 struct observer *observer_open(struct conn *, uint32_t id, char *path, const struct observer_owner *);
 unsigned observer_count(void);
 struct observer *observer_find(struct conn *, uint32_t id);
-/** The client wants no more. */
+/** The client has stopped the watch. */
 void observer_stop(struct observer *);
-/** What is at `path`, relative to the root, has changed; `from` is its old path when it was renamed. NULL: the path is too long. */
+/** The entry at `path`, relative to the root, has changed; `from` is its old path after a rename. NULL: the path is too long. */
 void observer_tell(struct observer *, enum change, const char *path, bool is_folder, const char *from);
 /** Changes were missed. */
 void observer_tell_overflow(struct observer *);
-/** What it watches is there no more: "removed", "moved" or "unmounted". Its folders are gone when this returns. */
+/** The root is gone: "removed", "moved" or "unmounted". Its folders are released when this returns. */
 void observer_end(struct observer *, const char *reason);
 void observer_fail(struct observer *, int error, const char *message);
 /** All folders are watched. */
 void observer_scanned(struct observer *);
-/** svc.watch.failed, for a request that never became an observer too. */
+/** svc.watch.failed, also for a request that never became an observer. */
 void observer_refuse(struct conn *, uint32_t id, int error, const char *message);
 
 #endif

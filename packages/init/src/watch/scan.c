@@ -17,9 +17,9 @@
 #include "loop/descriptors.h"
 #include "watch/inotify.h"
 
-// A folder is watched first and listed then, so nothing in it is missed: what was made before is listed, what is made
-// after has an event, and what has both is told once (scan_has_seen). No event is handled while folders wait to be
-// listed, so lists and events do not overtake each other.
+// A folder is watched first and listed then, so that no entry is missed: earlier ones are listed, later
+// ones have an event, and those with both are reported once (scan_has_seen). No event is handled while folders wait for
+// their listing, so listings and events stay in order.
 
 enum {
   SLICE = 512,
@@ -30,9 +30,9 @@ enum {
 
 #define CHANGES (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_EXCL_UNLINK)
 
-/** Hashes of names that a listing found, until the events that were queued by then are handled. */
+/** Hashes of names in a listing, kept until the events that were queued by then are handled. */
 struct seen {
-  struct list all; // of lists that are complete, in their order
+  struct list all; // of complete listings, in their order
   struct folder *folder;
   uint64_t until;
   size_t count, capacity;
@@ -63,7 +63,7 @@ void scan_init(void (*listed_all)(void)) {
 static void add(struct folder *folder) {
   if (!list_is_empty(&folder->scan)) return;
   folder->observer->unscanned++;
-  // New ones first: events wait for them.
+  // New folders first: events wait for them.
   if (folder->is_new) list_append(queue.next, &folder->scan);
   else list_append(&queue, &folder->scan);
   task_queue(&slice);
@@ -111,8 +111,8 @@ static bool is_at(int fd, const struct folder *folder) {
 }
 
 /**
- * Goes down from the root without following any link. -1 with errno: ESTALE when the root is not at its path any more,
- * ENOENT when the parent is another one by now.
+ * Walks down from the root without following any link. -1 with errno: ESTALE when the root is not at its path any more,
+ * ENOENT when the parent is another folder now.
  */
 static int open_folder(const struct folder *folder) {
   const struct observer *observer = folder->observer;
@@ -135,7 +135,7 @@ static int open_folder(const struct folder *folder) {
   return errno = error, found;
 }
 
-/** Kernel interfaces: endless, full of things that come and go, and without events. */
+/** File systems of the kernel: endless, always changing, and without events. */
 static bool is_kernel_view(int fd) {
   struct statfs kind;
   if (fstatfs(fd, &kind) < 0) return false;
@@ -143,7 +143,7 @@ static bool is_kernel_view(int fd) {
          kind.f_type == CGROUP2_SUPER_MAGIC;
 }
 
-/** inotify's number for an open folder: of that very one, wherever its path leads by now. */
+/** inotify's number for an open folder: of this very folder, even when its path leads elsewhere now. */
 static int watch_open_folder(int fd) {
   char link[64];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -160,7 +160,7 @@ static void fail(struct observer *observer, int error) {
   }
 }
 
-/** It could not be watched. Whether that matters depends on where it is in the tree. */
+/** Handles a folder that could not be watched: whether that is an error depends on its place in the tree. */
 static void missed(struct folder *folder, int error) {
   struct observer *observer = folder->observer;
   bool is_gone = error == ENOENT || error == ENOTDIR || error == ELOOP;
@@ -175,10 +175,10 @@ static void missed(struct folder *folder, int error) {
   } else if (!is_gone) {
     fail(observer, error);
   }
-  // One that is gone stays: an event that is still queued tells whether it was removed, or where it went.
+  // A deleted folder stays in the tree: a queued event tells whether it was removed or moved.
 }
 
-/** Begins to watch. True: what it holds is to be listed, through current_fd. Otherwise it waits no more. */
+/** Starts watching. True: its contents are to be listed, through current_fd. Otherwise it is done. */
 static bool enter(struct folder *folder) {
   struct observer *observer = folder->observer;
   int number = -1;
@@ -203,7 +203,7 @@ static bool enter(struct folder *folder) {
   if (twin != folder) {
     if (folder_is_below(folder, twin)) return folder_drop(folder), false; // mounted inside itself
     folder_number(folder, number);
-    // It was moved here, and the event that says so is still queued. (Or it is mounted twice: told at one place.)
+    // It was moved here, and the event for it is still queued. (Or it is mounted twice: reported at one place.)
     if (twin) folder_drop(twin);
   }
   folder->listed = inotify_queued();
@@ -217,7 +217,7 @@ static bool is_folder_entry(const struct entry *entry) {
   return fstatat(current_fd, entry->name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(found.st_mode);
 }
 
-/** Takes in up to one buffer of entries. 0: that was all. */
+/** Reads up to one buffer of entries. 0: the end. */
 static long list_some(struct folder *folder) {
   static uint64_t buffer[ENTRIES_BUFFER / sizeof(uint64_t)];
   struct observer *observer = folder->observer;
@@ -273,7 +273,7 @@ static void remember(struct folder *folder, const char *name) {
   size_t capacity = seen ? seen->capacity : 0;
   if (!seen || seen->count == capacity) {
     size_t more = capacity ? capacity : 8;
-    // Beyond the limit, or without memory, an entry may be told of twice.
+    // Beyond the limit, or without memory, an entry may be reported twice.
     if (seen_total + more > WATCH_SEEN_MAX) return;
     struct seen *grown = realloc(seen, sizeof *seen + (capacity + more) * sizeof *seen->names);
     if (!grown) return;

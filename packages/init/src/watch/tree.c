@@ -43,7 +43,7 @@ bool folder_add(struct observer *observer, struct folder *parent, const char *na
   return true;
 }
 
-/** True: no other observer watches what this one did. */
+/** True: no other observer watches this folder. */
 static bool leave_bucket(struct folder *folder) {
   bool is_last = true;
   for (struct folder **link = bucket_of(folder->number); *link;) {
@@ -59,7 +59,7 @@ static bool leave_bucket(struct folder *folder) {
 
 static void drop_one(struct folder *folder) {
   lister->drop(folder);
-  // Fails when the folder is gone, and inotify's watch with it.
+  // Fails when the folder is deleted, which removes inotify's watch too.
   if (folder->number >= 0 && leave_bucket(folder)) inotify_rm_watch(inotify_fd, folder->number);
   if (!folder->parent) folder->observer->root = NULL;
   folder->observer->folders--;
@@ -70,7 +70,7 @@ static void drop_one(struct folder *folder) {
 }
 
 void folder_drop(struct folder *top) {
-  // Depth first without recursion: how deep it goes is the guest's choice.
+  // Depth first without recursion: the guest chooses the depth.
   for (struct folder *folder = top;;) {
     if (!list_is_empty(&folder->children)) {
       folder = containing(folder->children.next, struct folder, siblings);
@@ -84,7 +84,7 @@ void folder_drop(struct folder *top) {
   }
 }
 
-/** The next one below `top`, parents first; NULL at the end. */
+/** The next folder below `top`, parents first; NULL at the end. */
 static struct folder *next_below(struct folder *folder, const struct folder *top) {
   if (!list_is_empty(&folder->children)) return containing(folder->children.next, struct folder, siblings);
   for (; folder != top; folder = folder->parent) {
@@ -101,7 +101,7 @@ void folder_move(struct folder *folder, struct folder *parent, const char *name)
   folder->parent = parent;
   list_remove(&folder->siblings);
   list_append(&parent->children, &folder->siblings);
-  // What could not be found under its old path is there under the new one.
+  // Folders that were missing under the old path are found under the new one.
   for (struct folder *below = folder; below; below = next_below(below, folder)) {
     if (below->number < 0) lister->add(below);
   }

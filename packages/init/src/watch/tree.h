@@ -5,31 +5,31 @@
 
 #include "watch/observer.h"
 
-/** A folder that is watched, or the one file. `name` is relative to the parent, "" for the root. */
+/** A watched folder, or the one watched file. `name` is relative to the parent, "" for the root. */
 struct folder {
   struct observer *observer;
-  struct folder *parent, *next; // next: in the bucket of its number
+  struct folder *parent, *next; // next: in the hash bucket of its number
   struct list children, siblings, scan;
-  int number;      // inotify's; -1 while it is not watched
-  bool is_new;     // what it holds is told as created
-  uint64_t bound;  // where events ended when it was opened: older ones about its name are not about this folder
-  uint64_t listed; // where events ended when it was watched, before it was listed: older ones about its entries are history
+  int number;      // inotify's; -1 while unwatched
+  bool is_new;     // its contents are reported as created
+  uint64_t bound;  // end of events when it was opened: older ones about its name mean another folder
+  uint64_t listed; // end of events when it was watched, before its listing: older ones about its entries are outdated
   dev_t device;
   ino_t inode;
   struct seen *seen;
   char *name;
 };
 
-/** Called by the tree: a folder is to be listed (`add`), or no more (`drop`). */
+/** Called by the tree: a folder has to be listed (`add`), or no longer (`drop`). */
 struct folder_lister {
   void (*add)(struct folder *);
   void (*drop)(struct folder *);
 };
 void folders_init(const struct folder_lister *);
 
-/** The new folder waits for its scan. False: a limit was reached or memory ran out, and the observer has failed. */
+/** Queues the new folder for its listing. False: a limit was reached or memory ran out, and the observer has failed. */
 bool folder_add(struct observer *, struct folder *parent, const char *name, bool is_new);
-/** With all below it. */
+/** With its subtree. */
 void folder_drop(struct folder *);
 void folder_move(struct folder *, struct folder *parent, const char *name);
 bool folder_is_below(const struct folder *, const struct folder *top);
@@ -39,7 +39,7 @@ struct folder *folder_child(const struct folder *, const char *name);
 /** Path of an entry relative to the root, into `path`. False: longer than PATH_MAX. */
 bool folder_path(const struct folder *, const char *name, char *path);
 
-/** Tells the observer that `name` in the folder has changed. */
+/** Reports to the observer that `name` in the folder has changed. */
 void folder_tell(const struct folder *, enum change, const char *name, bool is_folder, const char *from);
 
 #endif

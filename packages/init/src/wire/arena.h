@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Memory that lives as long as one request and is freed at once.
+// Memory of one request, which is freed at once.
 struct arena {
   struct arena_block *blocks;
   bool failed; // sticky: an allocation failed
@@ -14,7 +14,7 @@ void *arena_take(struct arena *, size_t bytes);
 char *arena_copy(struct arena *, const char *text, size_t length);
 void arena_free(struct arena *);
 
-// A list of C strings that grows; `at[count]` is always NULL once something was pushed.
+// A growing list of C strings; `at[count]` is always NULL once a string was pushed.
 struct strings {
   char **at;
   size_t count, capacity;

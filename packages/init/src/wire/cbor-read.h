@@ -7,8 +7,8 @@
 
 #include "wire/arena.h"
 
-// Reads CBOR that nobody vouches for. Errors are sticky: after the first one every call returns nothing,
-// so that callers check `bad` once, at the end. Strings in pieces are joined in place: the bytes are read once.
+// Reads untrusted CBOR. Errors are sticky: after the first one every call returns nothing,
+// so that callers check `bad` once, at the end. Strings in chunks are joined in place: the bytes are read once.
 struct reader {
   uint8_t *at, *end;
   bool bad;

@@ -106,7 +106,7 @@ static void append(struct writer *writer, const void *bytes, size_t length) {
   writer->length += length;
 }
 
-/** Length of the UTF-8 sequence that starts here, 0 when it is none (overlong, surrogate, cut, out of range). */
+/** Length of the UTF-8 sequence that starts here, 0 when it is invalid (overlong, surrogate, truncated, out of range). */
 static size_t utf8_length(const uint8_t *at, size_t left) {
   uint8_t first = at[0];
   if (first < 0x80) return 1;

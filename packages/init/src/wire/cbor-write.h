@@ -21,9 +21,9 @@ void write_int(struct writer *, int64_t value);
 void write_bool(struct writer *, bool value);
 void write_null(struct writer *);
 void write_bytes(struct writer *, const void *bytes, size_t length);
-/** Bytes that are no UTF-8 (file names may be anything) become U+FFFD, or the peer could not decode the frame. */
+/** Invalid UTF-8 (file names may have any bytes) becomes U+FFFD, or the peer could not decode the frame. */
 void write_text(struct writer *, const char *text);
-/** Appends items that are encoded already. */
+/** Appends encoded items. */
 void write_raw(struct writer *, const void *bytes, size_t length);
 void write_array(struct writer *, size_t count);
 void write_map(struct writer *, size_t pairs);

@@ -65,7 +65,7 @@ bool conn_has_room(struct conn *conn) {
 
 void conn_send(struct conn *conn, const void *bytes, size_t length) {
   if (conn->is_ending) return;
-  // Small frames of one turn leave in one system call; large ones are not copied unless the socket is full.
+  // Small frames of one turn are sent in one system call; large ones are not copied unless the socket is full.
   if (length < COALESCE) {
     keep(conn, bytes, length);
     return mark(conn);
@@ -157,7 +157,7 @@ static void on_resume(struct task *task) {
   want(conn);
 }
 
-/** Length of the first frame with its length word, 0 while it is incomplete or may not be handled yet. */
+/** Length of the first frame with its length word, 0 while it is incomplete or must not be handled yet. */
 static size_t next_frame(struct conn *conn) {
   size_t have = conn->in_length - conn->in_at;
   if (conn->is_ending || have < 4) return 0;
@@ -202,7 +202,7 @@ static void receive(struct conn *conn) {
   }
 }
 
-/** Makes room for the rest of the frame being received, and for one chunk at least. False: nothing to read into now. */
+/** Makes room for the rest of the current frame, and for one chunk at least. False: no read is possible now. */
 static bool reserve_input(struct conn *conn) {
   if (conn->in_at) {
     memmove(conn->in, conn->in + conn->in_at, conn->in_length - conn->in_at);
@@ -212,8 +212,8 @@ static bool reserve_input(struct conn *conn) {
   size_t needed = IN_CHUNK;
   if (conn->in_length >= 4) {
     size_t frame = (size_t)get_u32(conn->in) + 4; // checked by next_frame when it arrived
-    if (frame <= conn->in_length) return false;   // held back: nothing more is read behind it
-    // Grows with what really arrives, so an announced length alone costs nothing.
+    if (frame <= conn->in_length) return false;   // held back: no read behind it
+    // Grows with the received bytes, so that an announced length alone allocates nothing.
     if (frame > needed) needed = frame < 2 * conn->in_length + IN_CHUNK ? frame : 2 * conn->in_length + IN_CHUNK;
   }
   if (needed <= conn->in_capacity) return true;
@@ -224,7 +224,7 @@ static bool reserve_input(struct conn *conn) {
   return true;
 }
 
-/** Writes what waits and then `extra`; keeps what the socket does not take. */
+/** Writes the queue and then `extra`; keeps the bytes that the socket does not take. */
 static void transmit(struct conn *conn, const struct iovec *extra) {
   struct iovec parts[2] = {{conn->out + conn->out_at, conn_waiting(conn)}, {NULL, 0}};
   if (extra) parts[1] = *extra;
@@ -262,7 +262,7 @@ static void keep(struct conn *conn, const uint8_t *bytes, size_t length) {
     size_t capacity = conn->out_capacity ? conn->out_capacity : 1024;
     while (capacity < conn->out_length + length) capacity *= 2;
     uint8_t *grown = realloc(conn->out, capacity);
-    // Without memory for an answer the stream would lose a piece: only ending the connection is honest.
+    // Without memory for an answer the stream would lose a piece, so the connection is ended.
     if (!grown) return conn_end(conn, CONN_LOST);
     conn->out = grown;
     conn->out_capacity = capacity;
@@ -275,7 +275,7 @@ static void want(struct conn *conn) {
   size_t frame = next_frame(conn);
   bool is_held = frame && !may_handle(conn, frame);
   uint32_t events = is_held ? (uint32_t)(EPOLLHUP | EPOLLERR) : (uint32_t)EPOLLIN;
-  // What was said in this turn is sent at its end, and need not be waited for.
+  // Messages of this turn are sent at its end.
   if (conn_waiting(conn) && list_is_empty(&conn->dirty)) events |= EPOLLOUT;
   if (!conn->is_ending) watch_want(&conn->watch, events);
 }

@@ -5,13 +5,13 @@
 
 #include "wire/conn.h"
 
-// The one connection the engine steers us by. It may be away at any time. What it asks for: dispatch/control.h.
+// The one connection for requests of the engine. It may be down at any time. Its requests: dispatch/control.h.
 struct conn *control(void); // NULL while the engine is away
 void control_set(struct conn *);
 
-/** Sends a notification (id 0) when the engine is there, and frees the writer. */
+/** Sends a notification (id 0) when the engine is connected, and frees the writer. */
 void control_notify(const char *type, struct writer *payload);
-/** Asks why a process died: `svc.killed` or `svc.failed`. The id of the question, 0 when nobody can be asked. */
+/** Asks why a process died: `svc.killed` or `svc.failed`. The id of the question, 0 without an engine. */
 uint32_t control_ask(const char *type, pid_t pid);
 
 #endif

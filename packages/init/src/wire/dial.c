@@ -35,7 +35,7 @@ bool dial_init(const struct dialled *control, const struct dialled *session) {
   strcpy(directory, path);
   name = strrchr(directory, '/');
   *name++ = 0;
-  // SAFETY: /proc/1/environ shows this very memory to whoever may look at PID 1.
+  // SAFETY: /proc/1/environ shows this memory to every process that may inspect PID 1.
   explicit_bzero(hex, strlen(hex));
   control_line = control;
   session_line = session;
@@ -47,14 +47,14 @@ bool dial_init(const struct dialled *control, const struct dialled *session) {
 }
 
 void dial_sessions(uint64_t count) {
-  // More than may be open at once are remembered, within reason, and dialled when others end.
+  // Numbers beyond the maximum of open connections are queued, up to a bound, and dialled when others end.
   wanted_count += count < WANTED_MAX ? (unsigned)count : (unsigned)WANTED_MAX;
   if (wanted_count > WANTED_MAX) wanted_count = WANTED_MAX;
   on_retry(&retry);
 }
 
 void dial_control_closed(void) {
-  wanted_count = 0; // a new engine asks again
+  wanted_count = 0; // a new engine sends its requests again
   timer_stop(&retry);
   away_since_ms = now_ms();
   timer_start(&redial, REDIAL_FAST_MS);
@@ -110,7 +110,7 @@ static void greet(struct conn *conn, char kind) {
 /** A connected socket, or -1. */
 static int dial(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
-  // The folder is held open: whatever the guest later does to the path, the engine is found in the same folder.
+  // The folder stays open: when the guest changes the path, the engine is still found in the same folder.
   if (directory_fd < 0) directory_fd = open(*directory ? directory : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (directory_fd < 0 || strlen(name) >= sizeof address.sun_path) return -1;
   strcpy(address.sun_path, name);

@@ -3,13 +3,13 @@
 
 #include "wire/conn.h"
 
-/** What becomes of a connection that was dialled: `opened` is called once, after our preamble. */
+/** Handles a dialled connection: `opened` is called once, after our preamble. */
 struct dialled {
   const struct conn_handler *handler;
   void (*opened)(struct conn *);
 };
 
-/** Reads where to dial and the token, wipes them from the environment, and dials the control connection for ever. */
+/** Reads the path and the token, wipes them from the environment, and keeps dialling the control connection. */
 bool dial_init(const struct dialled *control, const struct dialled *session);
 void dial_sessions(uint64_t count);
 void dial_control_closed(void);

@@ -24,7 +24,7 @@ static const char *kind_of(int error) {
   }
 }
 
-/** Puts the text behind what is there, as much as fits. */
+/** Appends the text, as far as it fits. */
 static void append(char *text, size_t size, const char *more) {
   size_t used = strlen(text), length = strlen(more);
   if (length > size - used - 1) length = size - used - 1;

@@ -3,7 +3,7 @@
 
 #include "wire/conn.h"
 
-// Why a process did not start, as core.exec.failed tells it. No pointers: it travels through a pipe.
+// Why a process did not start, with the fields of core.exec.failed. No pointers: it is sent through a pipe.
 struct failure {
   char kind[24], stage[24];
   int error; // errno, 0 when none
@@ -11,7 +11,7 @@ struct failure {
 };
 
 /**
- * Sets every part; `kind` NULL derives it from the error number as the contract's table does.
+ * Sets every field; `kind` NULL derives it from the error number by the contract's table.
  * SAFETY: writes to nothing else, so a process that shares its memory with another may call it.
  */
 void failure_set(struct failure *, const char *kind, const char *stage, int error, const char *message);

@@ -18,7 +18,7 @@ struct session {
 struct session_kind {
   /** The peer has room for output again. */
   void (*room)(struct session *);
-  /** The connection is gone. Ends and frees the session. */
+  /** The connection has ended. Ends and frees the session. */
   void (*gone)(struct session *, enum conn_end);
 };
 
@@ -27,11 +27,11 @@ void session_close(struct session *);
 /** The session with this id when it is of this kind, else NULL. */
 struct session *session_find(struct conn *, uint32_t id, const struct session_kind *);
 
-/** Counts against HANDLES_MAX of the connection; false when that is used up. */
+/** Counts against HANDLES_MAX of the connection; false at the limit. */
 bool conn_take_slot(struct conn *);
 void conn_give_slot(struct conn *);
 
-/** For the handler of a connection that has sessions: the peer has room; the connection is gone. */
+/** Called by handlers of connections with sessions: the peer has room; the connection has ended. */
 void sessions_have_room(struct conn *);
 void sessions_end(struct conn *, enum conn_end);
 

@@ -10,7 +10,7 @@ export function toBytes(content: Content): Uint8Array | AsyncIterable<Uint8Array
   return content instanceof ReadableStream ? chunksOf(content) : content;
 }
 
-/** Content on its way, which may fail itself: that is the caller's own error, and no failure of the connection. */
+/** Content that is being sent. When it throws, that is the caller's own error and not a failure of the connection. */
 export class ContentSource {
   readonly bytes: Uint8Array | AsyncIterable<Uint8Array>;
   #failure: { readonly error: unknown } | undefined;
@@ -51,12 +51,12 @@ export async function* chunksOf(
       yield next.value;
     }
   } finally {
-    // A stream that fails while it is cancelled has nobody left to tell.
+    // The caller has stopped reading, so an error of the cancellation is dropped.
     if (!isDone) reader.cancel().catch(() => undefined);
   }
 }
 
-/** Asked for one piece at a time, so that a slow receiver holds up the source. */
+/** Pulls one piece at a time, so that a slow receiver slows down the source. */
 export function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({

@@ -2,7 +2,7 @@ import { SvcError } from '../svc-error.ts';
 import { requireKnownOptions, type OptionNames } from './known-options.ts';
 import { toSvcError } from './to-svc-error.ts';
 
-/** What every call takes. */
+/** The options of every call. */
 export interface CallOptions {
   /** Ends the call at once, which then throws `aborted`. */
   readonly signal?: AbortSignal;
@@ -12,7 +12,7 @@ export interface CallOptions {
 
 export const CALL_OPTIONS: OptionNames<CallOptions> = { signal: true, timeoutMs: true };
 
-/** What concerns the call itself, of options that have more. @throws SvcError `invalid_request` for one that is not known */
+/** Extracts the call options from larger options. @throws SvcError `invalid_request` for an unknown one */
 export function callOptionsOf<Options extends CallOptions>(
   options: Options,
   own: OptionNames<Omit<Options, keyof CallOptions | 'client'>>,
@@ -29,8 +29,8 @@ export function pickCallOptions({ signal, timeoutMs }: CallOptions): CallOptions
 }
 
 /**
- * Does work that may last so long; `timeoutMs` undefined: as long as it takes.
- * @throws SvcError, whatever went wrong
+ * Does work within a time limit; `timeoutMs` undefined: no limit.
+ * @throws SvcError for every failure
  */
 export async function withBudget<T>(
   options: CallOptions,
@@ -46,7 +46,7 @@ export async function withBudget<T>(
   }
 }
 
-/** As `withBudget`, for what comes piece by piece. */
+/** Like `withBudget`, for an iteration. */
 export async function* withBudgetEach<T>(
   options: CallOptions,
   work: (budget: CallBudget) => AsyncIterable<T>,
@@ -61,7 +61,7 @@ export async function* withBudgetEach<T>(
   }
 }
 
-/** How long a call may go on. Its signal aborts with a SvcError that says why it may not. The code that makes one ends it. */
+/** The time limit of a call. Its signal aborts with a SvcError that says why. The code that creates a budget ends it. */
 export class CallBudget {
   readonly #controller = new AbortController();
   readonly #deadline: number;
@@ -87,7 +87,7 @@ export class CallBudget {
     return Math.max(0, this.#deadline - performance.now());
   }
 
-  /** The rest of the work may take as long as it likes; only the caller ends it. */
+  /** Removes the time limit for the rest of the work; the caller's signal still ends it. */
   stopClock(): void {
     clearTimeout(this.#timer);
   }
@@ -111,7 +111,7 @@ export class CallBudget {
     }
   }
 
-  /** What ended the call, or else what went wrong. */
+  /** The reason that ended the call, or else the given error. */
   explain(error: unknown): SvcError {
     return this.signal.aborted ? (this.signal.reason as SvcError) : toSvcError(error);
   }

@@ -34,7 +34,7 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
   /** How often a call is repeated at most after failures that pass by themselves; 3 unless given. */
   readonly maxRetries?: number;
-  /** Instead of the global one in browsers, and of the HTTP module in Node. */
+  /** Replaces the global `fetch` in browsers, and the HTTP module in Node. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -48,7 +48,7 @@ const CLIENT_OPTIONS: OptionNames<ClientOptions> = {
 };
 const OPTIONS_OF_CALL = { ...CALL_OPTIONS, client: true, organization: true, idempotencyKey: true } as const;
 
-/** Options of a call, and whom it goes through: the client of the environment unless one is given. */
+/** Options of a call, and the client to use: that of the environment unless given. */
 export interface ClientCallOptions extends CallOptions {
   readonly client?: Client;
 }
@@ -71,9 +71,9 @@ export class Client {
     requireKnownOptions(options, CLIENT_OPTIONS);
     const environment = readEnvironment();
     this.apiUrl = checkUrl(options.apiUrl ?? environment.apiUrl ?? DEFAULT_API_URL);
-    // An empty key is none, as in the environment.
+    // An empty key counts as absent, as in the environment.
     this.#apiKey = (options.apiKey ?? environment.apiKey) || undefined;
-    // That of the environment belongs to the key of the environment.
+    // The organization of the environment belongs to the key of the environment.
     const inherited = options.apiKey === undefined ? environment.organization : undefined;
     this.organization = (options.organization ?? inherited) || null;
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
@@ -81,7 +81,7 @@ export class Client {
     this.#fetch = options.fetch ?? platformFetch;
   }
 
-  /** The one of `SVC_API_URL` and `SVC_API_KEY`, made at its first use. */
+  /** The client of `SVC_API_URL` and `SVC_API_KEY`, created at its first use. */
   static get ofEnvironment(): Client {
     Client.#ofEnvironment ??= new Client();
     return Client.#ofEnvironment;
@@ -150,17 +150,17 @@ export class Client {
     );
   }
 
-  /** Opens the connection for code of a sandbox, once: a request does as well. @throws SvcError */
+  /** Opens the connection for code of a sandbox, without retries: a request can replace it. @throws SvcError */
   async dialCode(sandboxId: string, budget: CallBudget): Promise<HeldTransport> {
     return await this.#dial(sandboxId, 'code/channel', budget, () => Promise.resolve(null));
   }
 
-  /** Whether requests go straight to the server: a `fetch` of the program's own, and a proxy, know other ways. */
+  /** Whether requests go straight to the server, without a custom `fetch` or a proxy. */
   get isDirect(): boolean {
     return this.#fetch === platformFetch && isDirect();
   }
 
-  /** Opens the connection that the next `dial` needs, beside a call that takes a while; `Sandbox.create` does this by itself. A `fetch` of the program's own knows other ways. */
+  /** Opens the connection for the next `dial` while another call is under way; `Sandbox.create` does this by itself. Does nothing with a custom `fetch`. */
   dialAhead(): void {
     if (this.#fetch === platformFetch) dialAhead(this.apiUrl);
   }
@@ -191,7 +191,7 @@ export class Client {
         ...(USER_AGENT === null ? {} : { 'user-agent': USER_AGENT }),
       },
       ...request.body?.(),
-      // SAFETY: a redirect would hand the credential to whoever it names.
+      // SAFETY: a redirect would send the credential to the host that it names.
       redirect: 'error',
       signal: budget.signal,
     }).catch((error: unknown) => Promise.reject(this.#unreachable(error)));
@@ -205,7 +205,7 @@ export class Client {
     return new SvcError('connection_failed', message, { cause: error });
   }
 
-  /** Browsers do not say why a WebSocket was refused; the control plane does. */
+  /** Asks the control plane why a WebSocket was refused, because browsers do not say. */
   async #whyRefused(sandboxId: string): Promise<SvcError | null> {
     try {
       const { name, status } = await this.call('sandboxes.get', { params: { sandbox_id: sandboxId } });
@@ -227,7 +227,7 @@ function checkUrl(text: string): string {
   return text.replace(/\/+$/, '');
 }
 
-/** What was under way when the caller left, or the connection broke, is thrown as every other failure. */
+/** An abort by the caller, or a broken connection, is thrown like every other failure. */
 async function* streamed(
   route: RestRoute,
   response: Response,

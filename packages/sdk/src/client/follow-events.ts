@@ -4,14 +4,14 @@ import { SvcError } from '../svc-error.ts';
 import { toSvcError } from './to-svc-error.ts';
 import { withRetries } from './with-retries.ts';
 
-/** A stream that ends without saying so, again and again, must not become a busy loop. */
+/** Keeps a stream that repeatedly ends without an `end` event from becoming a busy loop. */
 const RECONNECT_MS = 100;
-/** Beyond the retries of each call: enough for a server that is started again. */
+/** In addition to the retries of each call: enough for a restart of the server. */
 const MAX_RECONNECTS = 12;
 
 /**
- * The events of a stream up to its `end`, which comes too. When the connection breaks, it is opened again behind the last
- * event that was seen.
+ * The events of a stream up to and including its `end`. When the connection breaks, it is opened again after the last event
+ * that was received.
  */
 export async function* followEvents(
   budget: CallBudget,
@@ -28,7 +28,7 @@ export async function* followEvents(
       }
     } catch (error) {
       budget.check();
-      // Anything but a broken connection is for the caller.
+      // Every failure but a broken connection is thrown.
       if (!SvcError.is(toSvcError(error), 'connection_failed')) throw error;
     }
     await budget.pause(RECONNECT_MS);

@@ -1,10 +1,10 @@
 import { SvcError } from '../svc-error.ts';
 
-/** Every name that the options of a kind can have; one that is forgotten does not compile. */
+/** All option names of a type; a missing name does not compile. */
 export type OptionNames<Options> = { readonly [Name in keyof Required<Options>]: true };
 
 /**
- * An option that is misspelt would be ignored: a client would talk to another server, a sandbox would have other limits.
+ * Refuses unknown options. A misspelt option would be ignored: a client would use another server, a sandbox would have other limits.
  * @throws SvcError `invalid_request` that names it, and the option that was probably meant
  */
 export function requireKnownOptions(options: object, names: Readonly<Record<string, true>>): void {

@@ -3,7 +3,7 @@ interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** All items of a list that comes in pages; the next page is asked for when it is needed. */
+/** All items of a paged list; the next page is fetched when it is needed. */
 export async function* eachItem<Item>(
   readPage: (cursor: { readonly cursor?: string }) => Promise<Page<Item>>,
 ): AsyncGenerator<Item, void> {

@@ -1,4 +1,4 @@
-/** 32 hexadecimal digits. Not a UUID: pages without encryption cannot make those by themselves. */
+/** 32 hexadecimal digits. Not `randomUUID`, which browsers offer only to pages that were loaded over TLS. */
 export function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
     byte.toString(16).padStart(2, '0'),

@@ -2,7 +2,7 @@ import type { RestInput, RestOperationName, RestOperations, RestOutput } from '@
 import type { Content } from './byte-content.ts';
 import type { StreamEvent } from './server-events.ts';
 
-/** What an operation is asked with: only the parts that it has, and those that may be empty may be left out. */
+/** The input of an operation: only the parts that it has; parts that may be empty may be left out. */
 export type RestCallInput<Name extends RestOperationName> = Part<
   'params',
   RestInput<RestOperations[Name]>['params']
@@ -11,7 +11,7 @@ export type RestCallInput<Name extends RestOperationName> = Part<
   Part<'headers', RestInput<RestOperations[Name]>['headers']> &
   BodyPart<RestOperations[Name]['body'], RestInput<RestOperations[Name]>['body']>;
 
-/** What comes back: JSON as its schema says, bytes as they arrive, or events. */
+/** The output of an operation: JSON of its schema, a stream of bytes, or events. */
 export type RestCallOutput<Name extends RestOperationName> = RestOperations[Name]['output'] extends 'bytes'
   ? AsyncIterable<Uint8Array>
   : RestOperations[Name]['output'] extends 'event-stream'

@@ -2,7 +2,7 @@ import type { RestRoute } from '@svc/contract/routes';
 import { toBytes, streamOf, type Content } from './byte-content.ts';
 import { SvcError } from '../svc-error.ts';
 
-/** The parts of a call, of whatever operation. */
+/** The parts of a call of any operation. */
 export interface RequestParts {
   readonly params?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, unknown>>;
@@ -25,7 +25,7 @@ const VERSION_PREFIX = '/v1';
 const ORGANIZATION_PREFIX = '/orgs/{slug}';
 
 /**
- * Where an operation goes and what is sent there. `organization` is the slug that members use; null for API keys.
+ * Builds the request of an operation. `organization` is the slug for user credentials; null for API keys.
  * @throws SvcError `invalid_request` when the operation is one for members and no organization is known
  */
 export function prepareRequest(
@@ -85,7 +85,7 @@ function bodyOf(route: RestRoute, body: unknown): Pick<PreparedRequest, 'body' |
   }
   // Browsers send a stream over HTTP/2 alone, and a file of any size as it is.
   if (body instanceof Blob) return { body: () => ({ body }), isRepeatable: true };
-  // The types of the calls let nothing else through.
+  // The types of the calls allow nothing else.
   const content = toBytes(body as Content);
   if (content instanceof Uint8Array) {
     return { body: () => ({ body: content as Uint8Array<ArrayBuffer> }), isRepeatable: true };

@@ -4,14 +4,14 @@ import { SvcError } from '../svc-error.ts';
 export interface StreamEvent {
   readonly event: string;
   readonly data: unknown;
-  /** What a client hands back to go on behind this event. */
+  /** A client sends it to resume after this event. */
   readonly id: string | null;
 }
 
-/** An event that is longer is no event of ours. */
+/** Longer events are refused: the server sends none. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024;
 
-/** Reads `text/event-stream`. Comments, which keep the connection alive, are left out. */
+/** Parses `text/event-stream`. Comments, which keep the connection alive, are left out. */
 export async function* readServerEvents(
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<StreamEvent, void> {

@@ -1,7 +1,7 @@
 import { ChannelError, ExecFailed, FileFailed, type ChannelErrorKind } from '@svc/contract/channel';
 import { SvcError, type SvcErrorCode } from '../svc-error.ts';
 
-/** Whatever went wrong, as the one error that callers see. */
+/** Converts any error to a SvcError, the only class that callers see. */
 export function toSvcError(error: unknown): SvcError {
   if (error instanceof SvcError) return error;
   if (error instanceof FileFailed) return ofFile(error);
@@ -10,7 +10,7 @@ export function toSvcError(error: unknown): SvcError {
     return new SvcError('exec_failed', error.message, { details, cause: error });
   }
   if (error instanceof ChannelError) {
-    // The reason why a connection was given up may be one of ours: an abort, a refusal.
+    // The cause of a closed connection may be a SvcError: an abort, a refusal.
     if (error.cause instanceof SvcError) return error.cause;
     return new SvcError(CODE_OF_KIND[error.kind], error.message, { cause: error });
   }

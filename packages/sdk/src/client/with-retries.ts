@@ -8,8 +8,8 @@ const FIRST_PAUSE_MS = 200;
 const LONGEST_PAUSE_MS = 5000;
 
 /**
- * Repeats what failed for a reason that passes by itself, a few times, each after a longer pause.
- * Only for work that may be done twice, or that carries an idempotency key.
+ * Retries work after transient failures, a few times with exponential back-off.
+ * Only for idempotent work, or work with an idempotency key.
  */
 export async function withRetries<T>(
   budget: CallBudget,
@@ -24,21 +24,21 @@ export async function withRetries<T>(
       budget.check();
       const failure = toSvcError(error);
       const pauseMs = failure.retryAfterMs ?? backOffMs(retries);
-      // A pause beyond the end of the call would only replace the reason by a timeout.
+      // A pause beyond the time limit of the call would only replace the error by a timeout.
       if (retries >= maxRetries || !mayPass(failure) || pauseMs >= budget.remainingMs) throw failure;
       await budget.pause(pauseMs);
     }
   }
 }
 
-/** A request that a busy machine did not read in time: nothing has come of it. */
+/** A request that a busy server did not read in time: it had no effect. */
 const NOT_READ = 408;
 
 function mayPass({ code, status }: SvcError): boolean {
   return code === 'connection_failed' || status === NOT_READ || (isErrorCode(code) && isPassing(code));
 }
 
-/** Between half and all of a pause that doubles, so that clients that failed together do not come back together. */
+/** Back-off with jitter: between half and all of a pause that doubles, so that clients that failed together do not retry together. */
 function backOffMs(retries: number): number {
   const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** retries);
   return longest * (0.5 + Math.random() / 2);

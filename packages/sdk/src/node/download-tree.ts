@@ -9,7 +9,7 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { forEachOf, withinTree, type TreeOptions } from './tree-options.ts';
 
 const PERMISSIONS = 0o777;
-/** And that nobody removes what is another's. */
+/** With the sticky bit, so that users cannot remove the files of other users. */
 const FOLDER_PERMISSIONS = 0o1777;
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
 
@@ -20,7 +20,7 @@ interface RemoteFile {
 
 /**
  * Copies a file or a folder of a sandbox with all that is in it to this machine: `localPath` is what it becomes here.
- * Permission bits and links are kept, owners are not; folders that are there stay as they are.
+ * Permission bits and links are kept, owners are not; existing folders stay as they are.
  * The sandbox is not trusted: nothing is written outside `localPath`, links that would lead out of it are left out, and
  * so are set-user-id bits, sockets and devices.
  * @throws SvcError `invalid_request` for a file whose name is not UTF-8, which cannot be asked for
@@ -45,7 +45,7 @@ export async function downloadTree(
       if (leadsOut(remotePath, info.path, target)) skippedLinks.push(info.path);
       else await putLink(target, local);
     }
-    // The deepest first: into some of them nothing more can be written then.
+    // The deepest first, because some folders become read-only.
     for (const { info, local } of folders.toReversed()) await chmod(local, info.mode & FOLDER_PERMISSIONS);
     return { skippedLinks };
   });
@@ -54,11 +54,11 @@ export async function downloadTree(
 interface FoundTree {
   readonly files: readonly RemoteFile[];
   readonly links: readonly RemoteFile[];
-  /** Those that were not here before, a folder before what is in it. */
+  /** New folders, a folder before its content. */
   readonly folders: readonly RemoteFile[];
 }
 
-/** Makes the folders of a tree, and finds its files and links. */
+/** Creates the folders of a tree and collects its files and links. */
 async function makeFolders(
   sandbox: Sandbox,
   remotePath: string,
@@ -88,7 +88,7 @@ function requirePlainName(name: string): string {
   throw new SvcError('invalid_request', `The sandbox has a file whose name '${name}' is none`);
 }
 
-/** False when it was there. SAFETY: a link that stands in the way is not followed. */
+/** False when it exists already. SAFETY: a link at this path is not followed. */
 async function makeFolder(path: string): Promise<boolean> {
   try {
     await mkdir(path);

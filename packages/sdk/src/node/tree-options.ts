@@ -1,16 +1,16 @@
 import { callOptionsOf, CallBudget, type CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
 
-/** `timeoutMs` is for all of it. Failures of files on this machine are thrown as Node throws them. */
+/** `timeoutMs` is for the whole tree. Errors of local files are thrown as Node throws them. */
 export interface TreeOptions extends CallOptions {
-  /** Told of every file that is done. */
+  /** Called after every file. */
   readonly onFile?: (path: string, sizeBytes: number) => void;
 }
 
-/** Files under way at once: enough to hide the way to the sandbox, few enough for its handles. */
+/** Files copied in parallel: enough to hide the latency to the sandbox, few enough for its handles. */
 const CONCURRENCY = 8;
 
-/** Does all that belongs to one tree within what its caller gives it. @throws SvcError `timeout`, `aborted` */
+/** Does the work for a tree within the time limit and signal of its caller. @throws SvcError `timeout`, `aborted` */
 export async function withinTree<T>(
   options: TreeOptions,
   work: (call: CallOptions) => Promise<T>,
@@ -27,18 +27,18 @@ export async function withinTree<T>(
   }
 }
 
-/** Paths go over the wire as text. */
+/** Paths are sent as text. */
 export function notUtf8(path: string): SvcError {
   const message = `${path}: the name is not UTF-8, which cannot be copied; rename it, or copy a tar`;
   return new SvcError('invalid_request', message, { details: { path } });
 }
 
-/** What a sandbox lists with a replacement character, and then does not find under that name, is called otherwise. */
+/** A listed name with a replacement character that is then not found is really a name that is not UTF-8. */
 function isUnspeakable(error: unknown): error is SvcError {
   return SvcError.is(error, 'not_found') && String(error.details?.['path']).includes('\uFFFD');
 }
 
-/** Does the work of all items, a few at a time. The first failure ends what is under way, and is thrown when all of it has ended. */
+/** Processes all items, a few at a time. The first failure aborts the others and is thrown when all of them have ended. */
 export async function forEachOf<T>(
   items: readonly T[],
   call: CallOptions,
@@ -51,7 +51,7 @@ export async function forEachOf<T>(
   const workers = Array.from({ length: CONCURRENCY }, async () => {
     for (const item of rest) {
       if (signal.aborted) return;
-      // What the others then fail with is our doing.
+      // The later failures are caused by that abort.
       await work(item, each).catch((error: unknown) => failed.abort(error));
     }
   });

@@ -19,8 +19,8 @@ interface LocalFile {
 
 /**
  * Copies a file or a folder with all that is in it into a sandbox: `remotePath` is what it becomes there. Permission bits and
- * links are kept, owners are not; `localPath` itself may be a link to what is meant. What is there already is replaced or added
- * to, and folders that are there stay as they are. Sockets and devices are left out.
+ * links are kept, owners are not; `localPath` itself may be a link, which is followed. Existing files are replaced, existing
+ * folders are added to and otherwise stay as they are. Sockets and devices are left out.
  * @throws SvcError `invalid_request` for a file whose name is not UTF-8, which cannot be sent
  */
 export async function uploadTree(
@@ -39,18 +39,18 @@ export async function uploadTree(
       await sandbox.files.chmod(remote, mode, each);
       options.onFile?.(remote, sizeBytes);
     });
-    // Last, and the deepest first: into some of them nothing more can be written then.
+    // Last, and the deepest first, because some folders become read-only.
     for (const { remote, mode } of folders.toReversed()) await sandbox.files.chmod(remote, mode, call);
   });
 }
 
 interface FoundTree {
   readonly files: readonly LocalFile[];
-  /** Those that were not there before, a folder before what is in it. */
+  /** New folders, a folder before its content. */
   readonly folders: readonly Pick<LocalFile, 'remote' | 'mode'>[];
 }
 
-/** Makes the folders and links of a tree, and finds its files. */
+/** Creates the folders and links of a tree and collects its files. */
 async function putFolders(
   sandbox: Sandbox,
   localPath: string,

@@ -2,7 +2,7 @@ import { SvcError } from '../svc-error.ts';
 import { errorOfClose } from './error-of-close.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';
 
-/** Unread bytes after which the connection is given up: a browser cannot ask its peer to wait. */
+/** Unread bytes after which the connection is closed: a browser cannot make its peer wait. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 /** Unsent bytes after which a write waits. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
@@ -45,7 +45,7 @@ class BrowserTransport implements HeldTransport {
   constructor(socket: WebSocket) {
     this.#socket = socket;
     socket.binaryType = 'arraybuffer';
-    // From the beginning: the sandbox speaks first.
+    // Listens from the beginning, because the sandbox sends first.
     socket.addEventListener('message', ({ data }) => this.#take(data));
     socket.addEventListener('close', ({ code, reason }) =>
       this.#finish(code === CLOSE_NORMAL ? {} : { error: errorOfClose(code, reason) }),
@@ -70,7 +70,7 @@ class BrowserTransport implements HeldTransport {
   }
 
   setInUse(): void {
-    // A page ends when it is left, whatever is open.
+    // Open connections do not keep a page from ending.
   }
 
   async *#read(): AsyncGenerator<Uint8Array, void> {

@@ -1,18 +1,18 @@
 import { SocketChunks } from './socket-chunks.ts';
 
-/** Where a connection goes to. */
+/** The address of a connection. */
 export interface Target {
   readonly isSecure: boolean;
   readonly host: string;
   readonly port: number;
 }
 
-/** For one that creates many at once: those that wait are few, the rest is opened when it is needed. */
+/** A program that creates many sandboxes at once opens few connections ahead and the rest when they are needed. */
 const MOST_WAITING = 4;
 const UNUSED_MS = 3000;
 const DEFAULT_PORT: Readonly<Record<string, number>> = { 'ws:': 80, 'http:': 80, 'wss:': 443, 'https:': 443 };
 
-/** By target, with what each of them is let go by. None of them keeps the program running. */
+/** The connections by target, each with the function that releases it. They do not keep the program running. */
 const waiting = new Map<string, Map<SocketChunks, () => void>>();
 
 export function targetOf(url: URL): Target {
@@ -28,8 +28,8 @@ export function connectTo({ isSecure, host, port }: Target): SocketChunks {
 }
 
 /**
- * Opens a connection that the next channel to this server takes: while a sandbox is being made there is time for that. It is closed when
- * nobody does, and a failure is nobody's: whoever needs one opens it then.
+ * Opens a connection for the next channel to this server, while a sandbox is being created. An unused one is closed after a while.
+ * A failure is ignored: the channel then opens its own connection and reports the error.
  */
 export function dialAhead(serverUrl: string): void {
   const target = targetOf(new URL(serverUrl));
@@ -51,7 +51,7 @@ export function dialAhead(serverUrl: string): void {
   those.set(chunks, letGo);
 }
 
-/** One that was opened before. The caller owns it. */
+/** A connection that was opened ahead, if any. The caller owns it. */
 export function takeDialled(target: Target): SocketChunks | undefined {
   const those = waitingFor(target);
   for (const [chunks, letGo] of those) {

@@ -6,12 +6,11 @@ import { NodeTransport } from './node-transport.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Of RFC 6455, section 1.3. */
+/** The GUID of RFC 6455, section 1.3. */
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /**
- * A WebSocket of our own: the global one of Node reads as fast as the peer sends, however slow its reader is, and says
- * nothing about why it was refused.
+ * A WebSocket client. Node's global one has no back-pressure and does not say why it was refused.
  */
 export async function dialNode(request: DialRequest): Promise<HeldTransport> {
   request.signal.throwIfAborted();
@@ -22,7 +21,7 @@ export async function dialNode(request: DialRequest): Promise<HeldTransport> {
     try {
       return await upgrade(dialled, url, request);
     } catch (error) {
-      // The server may have closed it in the moment that it was taken.
+      // The server may have closed the connection as it was taken.
       if (!(error instanceof SvcError) || error.code !== 'connection_failed') throw error;
       request.signal.throwIfAborted();
     }
@@ -75,9 +74,9 @@ function encodeUpgrade(target: URL, key: string, apiKey: string | undefined): st
 
 interface Answer {
   readonly status: number;
-  /** As `Headers`, which would load all of fetch. */
+  /** Parses headers without `Headers`, which would load all of fetch. */
   readonly headers: Pick<Headers, 'get'>;
-  /** What came with the head. */
+  /** Bytes that followed the head. */
   readonly rest: Uint8Array;
 }
 

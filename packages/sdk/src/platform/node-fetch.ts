@@ -10,9 +10,9 @@ export function isDirect(): boolean {
 }
 
 /**
- * As much of fetch as the client uses, on Node's HTTP module: loading the whole of fetch takes longer than most commands, and each
- * call through it half a millisecond more. What is sent piece by piece, what may have to go through a proxy, and everything where a program
- * has replaced fetch by its own, goes the long way.
+ * The part of fetch that the client uses, on Node's HTTP module: loading the whole of fetch takes longer than most commands, and
+ * each call through it half a millisecond more. Streamed bodies, requests that may need a proxy, and programs with a custom fetch
+ * use the real fetch.
  */
 export async function nodeFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const { body, method = 'GET', headers, signal } = init;
@@ -43,7 +43,7 @@ interface HttpModule {
 
 const modules = new Map<string, HttpModule>();
 
-/** Connections are kept for as long as the server says that it keeps them, and do not keep the program running. */
+/** Connections are kept alive for as long as the server announces, and do not keep the program running. */
 function moduleOf(protocol: string): HttpModule {
   const known = modules.get(protocol);
   if (known !== undefined) return known;
@@ -77,7 +77,7 @@ class LightResponse {
     return this.status >= 200 && this.status < 300;
   }
 
-  /** What is read of a stream; a whole one would cost more than the rest of a short call. */
+  /** The methods of a stream that are used; a whole stream would cost more than the rest of a short call. */
   get body(): Pick<ReadableStream<Uint8Array>, 'getReader'> {
     const chunks = this.#message[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
     const read = () => chunks.next();

@@ -12,7 +12,7 @@ const JOINED_BYTES = 16 * 1024;
 const MASK_POOL_BYTES = 4096;
 /** How long a peer may take to answer a close. */
 const CLOSE_MS = 1000;
-/** While a slow reader holds up the connection, pings of the server are not seen; it hears from us all the same. */
+/** Interval of unsolicited pongs: while a slow reader stalls the connection, pings of the server are not read. */
 const PONG_MS = 10_000;
 
 /** A WebSocket over a socket whose upgrade is done; `early` is what followed the upgrade's answer. */
@@ -33,7 +33,7 @@ export class NodeTransport implements HeldTransport {
     this.#socket.once('close', () => clearInterval(pongs));
   }
 
-  /** While the socket has no room, what waits is held by its callers, in their order. */
+  /** While the socket has no room, callers wait here in their order. */
   write(bytes: Uint8Array): Promise<void> {
     const work =
       this.#lastWrite?.then(() => this.#send(OPCODE.binary, bytes)) ?? this.#send(OPCODE.binary, bytes);
@@ -45,7 +45,7 @@ export class NodeTransport implements HeldTransport {
     return work;
   }
 
-  /** Tells the peer, so that it does not have to find out; but waits for nothing. */
+  /** Sends a close frame to the peer and does not wait for its answer. */
   close(): void {
     if (this.#socket.destroyed || this.#socket.writableEnded) return;
     this.#sendControl(OPCODE.close, Uint8Array.of(CLOSE_NORMAL >> 8, CLOSE_NORMAL & 0xff));
@@ -78,7 +78,7 @@ export class NodeTransport implements HeldTransport {
   }
 
   #sendControl(opcode: number, payload: Uint8Array): void {
-    // A peer that is gone needs no answer; whoever reads hears of it.
+    // A peer that is gone needs no answer; the reader gets the error.
     this.#send(opcode, payload).catch(() => undefined);
   }
 
@@ -123,7 +123,7 @@ function requireNormalClose({ payload }: ControlFrame): void {
   throw errorOfClose(code, new TextDecoder().decode(payload.subarray(2)));
 }
 
-/** Masks must not be foreseen, and asking for four random bytes each time is slow. */
+/** Masks must be unpredictable, and fetching four random bytes each time is slow. */
 class MaskPool {
   readonly #pool = new Uint8Array(MASK_POOL_BYTES);
   #position = MASK_POOL_BYTES;

@@ -16,6 +16,6 @@ export interface DialRequest {
 
 /** A transport that can be kept open without keeping the program running. */
 export interface HeldTransport extends ByteTransport {
-  /** While nobody uses the connection, it does not keep the program from ending. */
+  /** An idle connection does not keep the program from ending. */
   setInUse(isInUse: boolean): void;
 }

@@ -1,7 +1,7 @@
 import { LentChunks } from '@svc/contract/channel';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 
-/** A connection, and what it receives. While nobody asks, the socket is not read, so that the peer waits. */
+/** A connection and its received chunks. The socket is read only on demand, so that the peer waits for a slow reader. */
 export class SocketChunks {
   readonly socket: Socket;
   readonly #chunks = new LentChunks(
@@ -34,7 +34,7 @@ export class SocketChunks {
   static connectSecurely(host: string, port: number): SocketChunks {
     const { connect } = process.getBuiltinModule('node:tls');
     return new SocketChunks((chunks) => {
-      // Servers with several certificates, and proxies, choose one by the name; an address is none.
+      // Servers with several certificates, and proxies, choose by the name; addresses are not sent as names.
       const servername = isIP(host) === 0 ? host : '';
       const socket = connect({ host, port, servername });
       socket.setNoDelay(true);

@@ -32,8 +32,8 @@ export interface ControlFrame {
 }
 
 /**
- * Takes a server's frames apart as they come in. Payloads of binary messages are handed on in whatever pieces they arrive,
- * without a copy; text is left out.
+ * Parses a server's frames as they arrive. Payloads of binary messages are passed on in the pieces in which they arrive, without
+ * a copy; text is left out.
  */
 export class FrameReader {
   readonly #head = new Uint8Array(10);

@@ -1,7 +1,7 @@
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 
-/** What a server can do: ways to isolate, the SSH gateway, the domain of previews, limits. */
+/** The capabilities of a server: isolation classes, the SSH gateway, the preview domain, limits. */
 export type ServerCapabilities = RestCallOutput<'capabilities.get'>;
 
 export const Capabilities = {

@@ -3,7 +3,7 @@ import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 
-/** Something that was done in the organization; each names the hash of the one before. */
+/** An audit event of the organization; each names the hash of the one before. */
 export type AuditEvent = RestCallOutput<'events.get'>;
 
 export interface ListEventsOptions extends ClientCallOptions {

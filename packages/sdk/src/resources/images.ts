@@ -4,7 +4,7 @@ import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallInput } from '../client/rest-call.ts';
 import { errorOfEnvelope, SvcError } from '../svc-error.ts';
 
-/** What is being done, and how far it is. */
+/** The current step and its progress. */
 export type FetchProgress = Progress;
 /** An image that is ready for sandboxes. */
 export type PulledImage = Pulled;
@@ -17,9 +17,9 @@ type PullBody = RestCallInput<'images.pull'>['body'];
 export interface PullOptions extends ClientCallOptions {
   /** `always` asks the registry, and downloads what is not there; the others are as in a create. */
   readonly policy?: NonNullable<PullBody['pull_policy']>;
-  /** With whose name it is fetched; the organization's password for the registry unless given. */
+  /** User name and password for the registry; those of the organization unless given. */
   readonly registry?: NonNullable<PullBody['registry']>;
-  /** Told how far it is. */
+  /** Called with the progress. */
   readonly onProgress?: (progress: FetchProgress) => void;
 }
 
@@ -31,13 +31,13 @@ export const Images = {
     return await client.call('images.list', {}, options);
   },
 
-  /** Gives up an image of the organization, by a name or its id. What uses it is removed first. */
+  /** Removes an image from the organization, by a name or its id. Remove the sandboxes and snapshots that use it first. */
   async remove(reference: string, options: ClientCallOptions = {}): Promise<void> {
     const { client = Client.ofEnvironment } = options;
     await client.call('images.remove', { params: { reference } }, options);
   },
 
-  /** Fetches an image ahead of the first sandbox that needs it. Takes as long as it takes unless `timeoutMs` is given. */
+  /** Fetches an image ahead of the first sandbox that needs it. No time limit unless `timeoutMs` is given. */
   async pull(reference: string, options: PullOptions = {}): Promise<PulledImage> {
     const call = callOptionsOf(options, { policy: true, registry: true, onProgress: true });
     const { client = Client.ofEnvironment, policy, registry, onProgress } = options;
@@ -49,7 +49,7 @@ export const Images = {
     return await withBudget(call, async (budget) => {
       const events = await client.call('images.pull', { body }, { signal: budget.signal });
       for await (const { event, data } of events) {
-        // As the table says of this stream.
+        // The table of operations gives the events of this stream this type.
         if (event === 'progress') onProgress?.(data as FetchProgress);
         if (event === 'done') return data as PulledImage;
         if (event === 'error') throw errorOfEnvelope(data);

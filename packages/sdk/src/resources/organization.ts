@@ -8,7 +8,7 @@ type Member = RestCallOutput<'members.list'>['data'][number];
 type ApiKey = RestCallOutput<'apiKeys.list'>['data'][number];
 type Role = Member['role'];
 
-/** An organization and who may act in it. Changes take a user's token: API keys cannot make each other. */
+/** An organization, its members and API keys. Changes need a user's token: API keys cannot create API keys. */
 export class Organization {
   readonly client: Client;
   readonly info: RestCallOutput<'organizations.own'>;
@@ -18,7 +18,7 @@ export class Organization {
     this.info = info;
   }
 
-  /** The one that the client acts in. */
+  /** The organization that the client acts in. */
   static async me(options: ClientCallOptions = {}): Promise<Organization> {
     const { client = Client.ofEnvironment } = options;
     const name = client.organization === null ? 'organizations.own' : 'organizations.get';
@@ -83,7 +83,7 @@ export class Organization {
   }
 }
 
-/** A call that was repeated after its answer was lost finds no secret any more. */
+/** A call that was repeated after its answer was lost returns no secret. */
 function requireSecret(secret: string | null, id: string, what: string): string {
   if (secret !== null) return secret;
   const message = `The ${what} was made, but its secret was lost on the way; remove ${id} and make another`;

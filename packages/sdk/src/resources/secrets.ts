@@ -8,7 +8,7 @@ export type Secret = RestCallOutput<'secrets.list'>[number];
 
 export interface NewSecret {
   readonly value: string;
-  /** Who may be sent the value: `api.example.com`, or `*.example.com` for it and all below it. */
+  /** Hosts to which the value may be sent: `api.example.com`, or `*.example.com` for it and all below it. */
   readonly hosts: readonly string[];
   /** Authorities (PEM) that sandboxes which use it may trust, beside those that the server's host trusts. */
   readonly authorities?: readonly string[];
@@ -17,7 +17,7 @@ export interface NewSecret {
 type SecretHosts = Secret['allowed_hosts'];
 type Options = ClientCallOptions & { readonly organization?: string };
 
-/** The secrets of the organization that the client acts in. They take a user's token: API keys use secrets and do not keep them. */
+/** The secrets of the organization that the client acts in. Managing them needs a user's token: API keys can only use secrets. */
 export const Secrets = {
   /** By name. */
   async list(options: Options = {}): Promise<readonly Secret[]> {
@@ -32,7 +32,7 @@ export const Secrets = {
     const { value, hosts, authorities } = secret;
     const body = {
       value,
-      // The server refuses `*`, with a sentence that says so.
+      // The server refuses `*` with a clear message.
       allowed_hosts: hosts.map(toHostPattern) as SecretHosts,
       ...(authorities === undefined ? {} : { upstream_ca_cert: [...authorities] }),
     };

@@ -9,7 +9,7 @@ export interface UsageWindow extends ClientCallOptions {
   readonly to?: string;
 }
 
-/** What the organization has used, and how much it may. */
+/** The usage and the limits of the organization. */
 export const Usage = {
   /** Of the current month, with an estimate of what it costs. */
   async summary(options: ClientCallOptions = {}): Promise<RestCallOutput<'billing.getUsage'>> {

@@ -7,7 +7,7 @@ const SECRET_PREFIX = 'whsec_';
 const VERSION_PREFIX = 'v1,';
 const DEFAULT_TOLERANCE_SECS = 5 * 60;
 
-/** What a webhook is sent: an event, or a test. */
+/** The body of a webhook message: an event, or a test. */
 export type WebhookMessage =
   | {
       readonly type: EventType;
@@ -16,7 +16,7 @@ export type WebhookMessage =
       readonly data: {
         readonly event_id: string;
         readonly org_id: string;
-        /** Counts the events of the organization: what arrives out of order can be put in order. */
+        /** Number of the event in the organization, to sort events that arrive out of order. */
         readonly sequence: number;
         readonly category: string;
         readonly actor: AuditEvent['actor'];
@@ -40,9 +40,9 @@ export interface VerifyOptions {
 }
 
 /**
- * Whether a message is from who has the secret (several, while one is replaced: any of them), is whole, and is not an old one sent
- * again. Signatures are compared in constant time. `body` is what came, not what a parser made of it.
- * @throws SvcError `forbidden`: answer 4xx, and do nothing with it
+ * Verifies that a message was signed with the secret (or with one of several, during a rotation) and that it is recent, which
+ * prevents replays. Signatures are compared in constant time. `body` is the raw body, not a parsed one.
+ * @throws SvcError `forbidden`: answer 4xx and ignore the message
  */
 export async function verifyWebhook(
   secret: string | readonly string[],
@@ -108,7 +108,7 @@ function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** Whoever has the secret wrote it, so it has the shape that the server gives it. */
+/** The signature proves that the server wrote it, so it has the documented shape. */
 function parse(bytes: Uint8Array): WebhookMessage {
   return JSON.parse(new TextDecoder().decode(bytes)) as WebhookMessage;
 }

@@ -15,7 +15,7 @@ export class VolumeFiles {
     this.#volumeId = volumeId;
   }
 
-  /** What lies directly in a folder. */
+  /** The direct children of a folder. */
   async list(path = '', options: CallOptions = {}): Promise<readonly VolumeFileInfo[]> {
     return (await this.#client.call('volumeFiles.list', this.#at(path), options)).entries;
   }
@@ -38,14 +38,14 @@ export class VolumeFiles {
     return utf8Decoder().decode(await this.read(path, options));
   }
 
-  /** As fast as it is taken. The time limit ends with the first byte. */
+  /** A stream with back-pressure. The time limit applies until the first byte. */
   async *readStream(path: string, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
     yield* await this.#client.call('volumeFiles.read', this.#at(path), options);
   }
 
   /**
-   * Readers see the old file until the new one is complete. Content that comes piece by piece is sent once: when the
-   * connection breaks, it is for the caller to begin again.
+   * Readers see the old file until the new one is complete. Streamed content is sent once: when the connection breaks, the
+   * caller has to begin again.
    */
   async write(path: string, content: Content, options: CallOptions = {}): Promise<void> {
     await this.#client.call('volumeFiles.write', { ...this.#at(path), body: content }, options);
@@ -65,7 +65,7 @@ export class VolumeFiles {
     await this.#client.call('volumeFiles.rename', { ...this.#volume, body: { from, to } }, options);
   }
 
-  /** Folders that hold something only with `recursive`. */
+  /** Folders that are not empty only with `recursive`. */
   async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
     const call = callOptionsOf(options, { recursive: true });
     const { params, headers } = this.#at(path);

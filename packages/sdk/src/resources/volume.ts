@@ -8,7 +8,7 @@ import { VolumeFiles } from './volume-files.ts';
 export interface CreateVolumeOptions extends ClientCallOptions {
   /** Lowercase letters, digits and single hyphens between them. */
   readonly name: string;
-  /** What its files may take; no cap of its own unless given. */
+  /** Limit for the size of its files; no limit of its own unless given. */
   readonly capacityGib?: number;
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -66,7 +66,7 @@ export class Volume {
     return this.#info.name;
   }
 
-  /** All that the server said when it was last asked. */
+  /** The record of the server as of the last call. */
   get info(): VolumeRecord {
     return this.#info;
   }
@@ -95,7 +95,7 @@ export class Volume {
     await this.client.call('volumes.remove', { params: { id: this.id } }, options);
   }
 
-  /** How much it held over time. */
+  /** Its usage over time. */
   async metrics(
     options: CallOptions & { readonly rangeSeconds?: number; readonly stepSeconds?: number } = {},
   ): Promise<VolumeMetrics> {

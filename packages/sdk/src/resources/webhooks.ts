@@ -5,11 +5,11 @@ import { requireKnownOptions } from '../client/known-options.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 
-/** Where the organization is told of its events. */
+/** A webhook: an address to which events of the organization are posted. */
 export type Webhook = RestCallOutput<'webhooks.get'>;
-/** With what signs its messages, shown this once; null: the answer was lost on the way, so rotate the secret. */
+/** A webhook with its signing secret, which is shown once; null: the answer was lost on the way, so rotate the secret. */
 export type NewWebhook = RestCallOutput<'webhooks.create'>;
-/** One event on its way to one webhook, with every attempt. */
+/** The delivery of one event to one webhook, with every attempt. */
 export type WebhookDelivery = RestCallOutput<'webhooks.test'>;
 
 export interface WebhookChange {

@@ -11,7 +11,7 @@ export interface CreateContextOptions extends CallOptions {
   readonly language?: 'python' | 'javascript';
   /** A Jupyter kernel of the image, such as `python3` or `ir`. */
   readonly kernel?: string;
-  /** To find it again by; unique among the contexts of the sandbox. */
+  /** A name to find it by; unique among the contexts of the sandbox. */
   readonly name?: string;
   /** The working directory of the sandbox unless given. */
   readonly cwd?: string;
@@ -68,7 +68,7 @@ export class CodeContexts {
   }
 }
 
-/** One interpreter. What one run defines, the next one knows; runs queue. */
+/** One interpreter. Its state is kept between runs; concurrent runs queue. */
 export class CodeContext {
   readonly #client: Client;
   readonly #sandboxId: string;
@@ -91,7 +91,7 @@ export class CodeContext {
     return this.#info.name;
   }
 
-  /** All that the server said when it was last asked. */
+  /** The record of the server as of the last call. */
   get info(): ContextInfo {
     return this.#info;
   }
@@ -108,7 +108,7 @@ export class CodeContext {
     this.#info = await this.#client.call('contexts.interrupt', this.#self, options);
   }
 
-  /** Begins anew: same folder, same variables, no state. */
+  /** Restarts the interpreter in the same folder and environment, without its state. */
   async restart(options: CallOptions = {}): Promise<void> {
     this.#info = await this.#client.call('contexts.restart', this.#self, options);
   }

@@ -2,17 +2,17 @@ import type { RestCallOutput } from '../client/rest-call.ts';
 
 type View = RestCallOutput<'code.run'>['results'][number];
 
-/** Rows as data: what a data frame is. */
+/** A table as data, such as a data frame. */
 export interface ResultTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly rows: readonly (readonly unknown[])[];
-  /** Of the whole table. */
+  /** Rows of the whole table. */
   readonly row_count: number;
   /** There are more rows or columns than are here. */
   readonly truncated: boolean;
 }
 
-/** A value that code showed, in as many forms as it has. What is in it comes from the sandbox: trust it as little as that. */
+/** A value that code showed, in all of its forms. Its content comes from the sandbox and is as untrusted. */
 export class CodeRunResult {
   /** By MIME type: text as it is, images and PDF in base64, JSON types as JSON. */
   readonly data: Readonly<Record<string, unknown>>;
@@ -21,7 +21,7 @@ export class CodeRunResult {
   readonly isMainResult: boolean;
   /** Something of it is missing. */
   readonly isTruncated: boolean;
-  /** What that is, and why. */
+  /** The forms that were left out or cut, and why. */
   readonly leftOut: View['left_out'];
 
   /** Made by `runCode`. */
@@ -59,11 +59,11 @@ export class CodeRunResult {
   }
 
   get table(): ResultTable | undefined {
-    // The server leaves out what does not have this shape, whoever made it.
+    // The server drops forms that do not have this shape.
     return this.data['application/vnd.svc.table+json'] as ResultTable | undefined;
   }
 
-  /** The content of a form, such as `image/jpeg`: what one would write to a file. */
+  /** The content of a form, such as `image/jpeg`, as bytes for a file. */
   bytes(type: string): Uint8Array | undefined {
     const form = this.data[type];
     if (form === undefined) return undefined;

@@ -36,7 +36,7 @@ export class Command implements AsyncDisposable {
 
   /** Resolves when more can be written. Writing to a process that has ended does nothing. */
   async write(data: string | Uint8Array): Promise<void> {
-    // The connection takes what it is given over, and the caller may use the bytes again.
+    // The connection takes over its buffer, and the caller may reuse the bytes.
     const bytes = typeof data === 'string' ? encoder.encode(data) : data;
     await called(this.#process.writeStdin(bytes));
   }

@@ -16,13 +16,13 @@ import type { HeldChannel } from './held-channel.ts';
 const decoder = utf8Decoder();
 
 export interface RunOptions extends CommandOptions, CallOptions {
-  /** What the process reads; nothing unless given. What it throws itself is thrown as it is. */
+  /** The stdin of the process; empty unless given. Errors of the content are thrown unchanged. */
   readonly stdin?: Content;
   /** The process is killed after this long, and the call throws `exec_timeout`. No limit unless given. */
   readonly timeoutMs?: number;
-  /** Of each stream; what comes beyond is thrown away and noted in `truncated`. 8 MiB unless given. */
+  /** Limit for each stream; the rest is dropped and noted in `truncated`. 8 MiB unless given. */
   readonly maxOutputBytes?: number;
-  /** What it prints, as soon as it does; also what is beyond `maxOutputBytes`. What they throw ends the process and is thrown as it is. */
+  /** Called with output as it is printed, also beyond `maxOutputBytes`. An error of a listener ends the process and is thrown unchanged. */
   readonly onStdout?: (text: string) => void;
   readonly onStderr?: (text: string) => void;
 }
@@ -37,7 +37,7 @@ const RUN_OPTIONS: OptionNames<RunOptions> = {
 };
 
 export interface StartOptions extends CommandOptions, CallOptions {
-  /** For the start alone: the process may run as long as it likes. */
+  /** Time limit of the start only: the process may run without limit. */
   readonly timeoutMs?: number;
   /** `ignore` throws the output away. `pipe` unless given. */
   readonly stdout?: 'pipe' | 'ignore';
@@ -58,9 +58,9 @@ export class Commands {
   }
 
   /**
-   * Runs a program to its end. A code other than 0 is a result like any other.
+   * Runs a program to its end. An exit code other than 0 does not throw.
    * @throws SvcError `exec_failed` when it cannot be started, `exec_timeout` when it took too long; when the sandbox ended
-   *   meanwhile, with what the program had said in `details.output` and `details.error`
+   *   meanwhile, with the output so far in `details.output` and `details.error`
    */
   async run(program: string, args: readonly string[] = [], options: RunOptions = {}): Promise<ExecResult> {
     requireKnownOptions(options, RUN_OPTIONS);
@@ -79,7 +79,7 @@ export class Commands {
         try {
           return await channel.run(toRequest(program, args, rest), { ...limits, signal });
         } catch (error) {
-          // It did not even start in the time that it was given; if it does yet, it is killed.
+          // It did not start within its time limit; if it still does, it is killed.
           if (error instanceof ChannelError && error.kind === 'timeout') throw tooSlow(program, timeoutMs);
           throw withOutput(error);
         }
@@ -92,7 +92,7 @@ export class Commands {
     return new ExecResult({ ...result, reason });
   }
 
-  /** Starts a program, to be talked to while it runs. @throws SvcError `exec_failed` when it cannot be started */
+  /** Starts a program for interactive use. @throws SvcError `exec_failed` when it cannot be started */
   async start(program: string, args: readonly string[] = [], options: StartOptions = {}): Promise<Command> {
     const call = callOptionsOf(options, { ...COMMAND_OPTIONS, stdout: true, stderr: true });
     const command = await this.open(toRequest(program, args, options), call);
@@ -127,7 +127,7 @@ export class Commands {
 
   /** For terminals. The signal ends the process also after it has started. */
   async open(request: ExecRequest, options: CallOptions): Promise<Command> {
-    // A reader may be slow, which would hold up every other call on a shared connection.
+    // A slow reader would stall every other call on a shared connection.
     const channel = await this.#channel.openOwn(options);
     try {
       const call = options.signal === undefined ? {} : { signal: options.signal };
@@ -142,7 +142,7 @@ export class Commands {
   }
 }
 
-/** A whole command line where the name of a program belongs is the likeliest reason why there is no such program. */
+/** The most likely reason for a missing program is a whole command line in place of its name. */
 function explainMissing(error: unknown, program: string, args: readonly string[]): unknown {
   const isCommandLine = args.length === 0 && /\s/.test(program.trim());
   if (!isCommandLine || !SvcError.is(error, 'exec_failed')) return error;
@@ -152,7 +152,7 @@ function explainMissing(error: unknown, program: string, args: readonly string[]
   return new SvcError('exec_failed', message, { details: error.details, cause: error });
 }
 
-/** What a program had said whose connection ended. */
+/** The output of a program whose connection ended. */
 function withOutput(error: unknown): unknown {
   if (!(error instanceof ChannelError) || error.output === null) return error;
   const { code, message, details, cause } = toSvcError(error);

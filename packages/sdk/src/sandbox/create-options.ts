@@ -4,7 +4,7 @@ import { randomId } from '../client/random-id.ts';
 import { SvcError } from '../svc-error.ts';
 import { secretEntry, type SecretOption } from './secret-entry.ts';
 
-/** What a sandbox is made of. Whatever has no field here goes into `spec`, in the words of the REST API. */
+/** The options of a new sandbox. Fields of the REST API that have no option here go into `spec`. */
 export interface CreateOptions {
   /** A random one unless given; a sandbox without a name is ephemeral unless told otherwise. */
   readonly name?: string;
@@ -25,13 +25,13 @@ export interface CreateOptions {
   readonly shell?: string;
   /** It is removed when it stops. */
   readonly isEphemeral?: boolean;
-  /** It stops after this long without anything going on. */
+  /** It stops after this long without activity. */
   readonly idleTimeoutSeconds?: number;
   readonly maxDurationSeconds?: number;
   readonly isolation?: NonNullable<CreateSandboxRequest['isolation']>;
   readonly mounts?: NonNullable<CreateSandboxRequest['mounts']>;
   readonly network?: NonNullable<CreateSandboxRequest['network']>;
-  /** By the variable that holds the placeholder inside. */
+  /** Keyed by the variable that holds the placeholder inside. */
   readonly secrets?: Readonly<Record<string, SecretOption>>;
   /** Anything else of the body of `POST /v1/sandboxes`; wins over the fields above. */
   readonly spec?: Partial<CreateSandboxRequest>;
@@ -107,11 +107,11 @@ function sourceOf({ image, snapshotId, spec }: CreateOptions): Partial<CreateSan
   return {};
 }
 
-/** The keys that were given: null means something else to the server, and undefined nothing. */
+/** Drops undefined keys: to the server null has a meaning of its own. */
 function withoutUndefined<T extends object>(fields: {
   readonly [Key in keyof T]: T[Key] | undefined;
 }): T {
-  // What is left has a value of its own type.
+  // The remaining keys have values of their types.
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 

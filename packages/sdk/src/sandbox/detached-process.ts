@@ -13,15 +13,15 @@ const FIRST_POLL_MS = 20;
 const LONGEST_POLL_MS = 1000;
 
 export interface DetachedOptions extends CommandOptions, CallOptions {
-  /** To find it again by; unique among the running processes of the sandbox. */
+  /** A name to find it by; unique among the running processes of the sandbox. */
   readonly name?: string;
   /** Whether it may be written to. */
   readonly hasStdin?: boolean;
   /** In a terminal of this size. */
   readonly terminal?: { readonly cols: number; readonly rows: number };
-  /** It is killed after this long, whether anybody is connected or not. */
+  /** It is killed after this long, whether a client is connected or not. */
   readonly maxRunSeconds?: number;
-  /** How much of each stream is kept while nobody reads it; 1 MiB unless given. Older output is dropped. */
+  /** How much unread output of each stream is kept; 1 MiB unless given. Older output is dropped. */
   readonly outputBufferBytes?: number;
 }
 
@@ -34,7 +34,7 @@ const DETACHED_OPTIONS: OptionNames<Omit<DetachedOptions, keyof CallOptions>> = 
   outputBufferBytes: true,
 };
 
-/** A piece of output, or the place where some is missing because nobody has read it in time. Offsets are in bytes. */
+/** A piece of output, or a gap where output was dropped because it was not read in time. Offsets are in bytes. */
 export type DetachedOutput =
   | {
       readonly kind: 'data';
@@ -119,7 +119,7 @@ export class DetachedProcess {
     return this.#info.name;
   }
 
-  /** All that the server said when it was last asked. */
+  /** The record of the server as of the last call. */
   get info(): Process {
     return this.#info;
   }
@@ -152,7 +152,7 @@ export class DetachedProcess {
     }
   }
 
-  /** Until it has ended; it need not be read. */
+  /** Waits until it has ended; its output need not be read. */
   async wait(options: CallOptions = {}): Promise<NonNullable<Process['exit']>> {
     return await withBudget(options, async (budget) => {
       for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(LONGEST_POLL_MS, pauseMs * 1.5)) {

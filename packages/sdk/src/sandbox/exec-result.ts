@@ -3,7 +3,7 @@ import { utf8Decoder } from '../client/utf8.ts';
 
 const decoder = utf8Decoder();
 
-/** How a process ended and what it said. */
+/** How a process ended, and its output. */
 export class ExecResult {
   /** -1 when a signal ended the process. */
   readonly code: number;
@@ -13,7 +13,7 @@ export class ExecResult {
   readonly reason: 'exit' | 'signal' | 'oom' | 'max_duration';
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
-  /** The streams of which only the beginning is here: see `maxOutputBytes`. */
+  /** The streams that were cut after their beginning: see `maxOutputBytes`. */
   readonly truncated: readonly ('stdout' | 'stderr')[];
 
   constructor(result: Omit<RunResult, 'reason'> & { readonly reason: ExecResult['reason'] }) {

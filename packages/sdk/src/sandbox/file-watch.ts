@@ -6,14 +6,14 @@ import { withRetries } from '../client/with-retries.ts';
 import type { HeldChannel } from './held-channel.ts';
 
 export interface WatchOptions extends CallOptions {
-  /** Also what is below the directories in it, new ones included; symbolic links are not followed. */
+  /** Watches directories below it too, also new ones; symbolic links are not followed. */
   readonly recursive?: boolean;
 }
 
 /**
- * Something has changed. `path` is relative to what is watched; that itself is `''`. `kind` is `file` for anything but a
- * directory. What happens to a directory happens to all that is in it, which is not told one by one.
- * - `renamed`: within what is watched; otherwise it is created or removed.
+ * A change. `path` is relative to the watched path, which itself is `''`. `kind` is `file` for anything but a directory. A
+ * change of a directory applies to its whole content, for which there are no events of their own.
+ * - `renamed`: within the watched path; a move into or out of it is `created` or `removed`.
  * - `overflow`: changes before this one may be missing, because they came faster than they were read or because the
  *   connection broke. List again.
  */
@@ -31,7 +31,7 @@ export type FileChange =
     }
   | { readonly type: 'overflow' };
 
-/** Enough for a server that is started again. */
+/** Enough for a restart of the server. */
 const MAX_RECONNECTS = 6;
 
 /**
@@ -74,7 +74,7 @@ export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
     }
   }
 
-  /** What is watched, without symbolic links. */
+  /** The watched path, with symbolic links resolved. */
   get path(): string {
     return this.#watch?.path ?? this.#path;
   }
@@ -87,7 +87,7 @@ export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
           return;
         } catch (error) {
           this.#budget.check();
-          // Anything but a broken connection is for the caller.
+          // Every failure but a broken connection is thrown.
           if (!SvcError.is(toSvcError(error), 'connection_failed')) throw error;
         }
         await withRetries(this.#budget, MAX_RECONNECTS, () => this.#open());
@@ -100,7 +100,7 @@ export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
     }
   }
 
-  /** Nothing more is told, also not what has come already. */
+  /** Ends the iteration at once; changes that have arrived already are dropped. */
   close(): void {
     this.#closing.abort();
     this.#budget.end();

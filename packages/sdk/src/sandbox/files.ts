@@ -6,7 +6,7 @@ import { utf8Decoder } from '../client/utf8.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
 import type { HeldChannel } from './held-channel.ts';
 
-/** What a sandbox says about one of its files. */
+/** Metadata of a file in a sandbox. */
 export interface FileInfo {
   readonly path: string;
   /** The last part of the path. */
@@ -51,7 +51,7 @@ export class Files {
     return utf8Decoder().decode(await this.read(path, options));
   }
 
-  /** As fast as it is taken. */
+  /** A stream with back-pressure. */
   async *readStream(path: string, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
     try {
       yield* this.#channel.stream(options, ({ files }, signal) => files.readStream(path, signal));
@@ -61,9 +61,9 @@ export class Files {
   }
 
   /**
-   * Makes or replaces a file; `mode` counts for a new one. Readers may see it half written, unless it is `atomic`: then they see the
-   * old one until the new one is whole, and nothing is left of one that breaks off. That takes room for both for a moment, the
-   * owner becomes who the sandbox runs as, and a link is replaced itself. What the content itself throws is thrown as it is.
+   * Creates or replaces a file; `mode` is for a new one. Readers may see it half written, unless it is `atomic`: then they see the
+   * old one until the new one is complete, and nothing is left of a failed write. That needs space for both for a moment, the user
+   * of the sandbox becomes the owner, and a link is replaced itself. Errors of the content are thrown unchanged.
    */
   async write(path: string, content: Content, options: WriteOptions = {}): Promise<void> {
     const call = callOptionsOf(options, { mode: true, atomic: true });
@@ -85,10 +85,10 @@ export class Files {
     const pipe = new TransformStream<Uint8Array, Uint8Array>();
     const writer = pipe.writable.getWriter();
     const written = this.write(path, pipe.readable, options);
-    // A file that fails before its content was asked for leaves the pipe full: whoever writes must not wait for that.
+    // A write that fails before it reads its content leaves the pipe full: cancelling it ends a pending `write` of the caller.
     written.catch((error: unknown) => pipe.readable.cancel(error).catch(() => undefined));
     return new WritableStream<Uint8Array>({
-      // A pipe that takes no more is one whose file failed, which says why.
+      // The pipe refuses chunks after the file has failed; the error of the file is the cause.
       write: (chunk) => writer.write(chunk).catch(() => written),
       close: async () => {
         await writer.close().catch(() => undefined);
@@ -106,7 +106,7 @@ export class Files {
     return entries.map(toInfo).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** Of what a link leads to, unless told otherwise. */
+  /** Follows links, unless told otherwise. */
   async stat(
     path: string,
     options: CallOptions & { readonly followSymlink?: boolean } = {},
@@ -122,7 +122,7 @@ export class Files {
     return await this.#call(path, options, (files, signal) => files.exists(path, signal));
   }
 
-  /** With the directories that lead to it; one that exists is fine. */
+  /** Creates its parents too; an existing directory is no error. */
   async mkdir(path: string, options: CallOptions & { readonly mode?: number } = {}): Promise<void> {
     const call = callOptionsOf(options, { mode: true });
     const mode = options.mode === undefined ? {} : { mode: options.mode };
@@ -139,7 +139,7 @@ export class Files {
     await this.#call(from, options, (files, signal) => files.copy(from, to, signal));
   }
 
-  /** Directories that hold something only with `recursive`. */
+  /** Directories that are not empty only with `recursive`. */
   async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
     const call = callOptionsOf(options, { recursive: true });
     const { recursive = false } = options;
@@ -150,7 +150,7 @@ export class Files {
     });
   }
 
-  /** What a link says. */
+  /** The target of a link. */
   async readLink(path: string, options: CallOptions = {}): Promise<string> {
     return await this.#call(path, options, (files, signal) => files.readLink(path, signal));
   }
@@ -159,14 +159,14 @@ export class Files {
     await this.#call(path, options, (files, signal) => files.symlink(target, path, signal));
   }
 
-  /** Permission bits; of what a link leads to. */
+  /** Permission bits; follows links. */
   async chmod(path: string, mode: number, options: CallOptions = {}): Promise<void> {
     await this.#call(path, options, (files, signal) => files.setStat(path, { mode }, {}, signal));
   }
 
   /**
-   * Resolves when every change from then on will be told. The signal ends the watch also later; `timeoutMs` is for the start
-   * alone. At most 128 watches in a sandbox, and 16384 directories in each.
+   * Resolves when the watch is active. The signal ends the watch also later; `timeoutMs` is for the start only. At most 128
+   * watches in a sandbox, and 16384 directories in each.
    * @throws SvcError `invalid_request` from a sandbox that was started before watching was known
    */
   async watch(path: string, options: WatchOptions = {}): Promise<FileWatch> {
@@ -186,7 +186,7 @@ export class Files {
   }
 }
 
-/** What a sandbox says about a file does not say which one. */
+/** Adds the path, which the answer of the sandbox lacks. */
 function about(path: string, error: unknown): unknown {
   if (!SvcError.is(error) || error.details?.['errno'] === undefined) return error;
   const details = { ...error.details, path };

@@ -12,7 +12,7 @@ interface OpenChannel {
 
 /**
  * The connection that calls of one sandbox object share. It is opened at the first call, and again at the first one after
- * it broke; while nobody uses it, it does not keep the program running.
+ * it broke; while it is idle, it does not keep the program running.
  */
 export class HeldChannel {
   readonly #client: Client;
@@ -40,7 +40,7 @@ export class HeldChannel {
     });
   }
 
-  /** As `use`, for what comes piece by piece; the connection is in use until the last piece was taken. */
+  /** Like `use`, for an iteration; the connection is in use until the last item was taken. */
   stream<T>(
     options: CallOptions,
     work: (channel: ChannelClient, signal: AbortSignal) => AsyncIterable<T>,
@@ -90,8 +90,8 @@ export class HeldChannel {
   }
 
   /**
-   * Others may wait for the same connection, so nobody's signal ends it but its own. It has as long as any call of the client: of a
-   * hundred sandboxes that start at once on few cores the last ones take their time to greet.
+   * Several calls may wait for the same connection, so no caller's signal ends its opening, only its own time limit. That is the
+   * one of every call of the client: of a hundred sandboxes that start at once on few cores the last ones are slow to answer.
    */
   async #openShared(): Promise<OpenChannel> {
     try {

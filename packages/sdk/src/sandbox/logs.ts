@@ -5,7 +5,7 @@ import type { OptionNames } from '../client/known-options.ts';
 import { eachItem } from '../client/pages.ts';
 import type { StreamEvent } from '../client/server-events.ts';
 
-/** `output` is that of terminals; `system` tells what happened to the sandbox. */
+/** `output` is the output of terminals; `system` has events of the sandbox. */
 export type LogSource = 'stdout' | 'stderr' | 'output' | 'system';
 
 export interface LogEntry {
@@ -14,16 +14,16 @@ export interface LogEntry {
   readonly time: string;
   /** As it was written: not always whole lines. */
   readonly text: string;
-  /** Hand it back as `after` to read on behind this entry. */
+  /** Pass it as `after` to continue after this entry. */
   readonly cursor: string;
 }
 
 export interface LogOptions extends CallOptions {
-  /** Goes on with what comes until the sandbox stops. Survives lost connections without losing or repeating anything. */
+  /** Follows the log until the sandbox stops. Survives lost connections without losing or repeating anything. */
   readonly follow?: boolean;
   /** All but `system` unless given. */
   readonly sources?: readonly LogSource[];
-  /** Begin with the last so many entries. */
+  /** Begin with the last entries, this many. */
   readonly tail?: number;
   /** RFC 3339. */
   readonly since?: string;

@@ -7,14 +7,14 @@ interface Listeners {
   readonly onStderr?: ((text: string) => void) | undefined;
 }
 
-/** Hands on what a process prints as text. A character that comes in two pieces is told with the second. */
+/** Passes the output of a process on as text. A character that is split between two pieces is passed on with the second. */
 export class OutputListeners {
   readonly #listeners: Readonly<Record<Stream, ((text: string) => void) | undefined>>;
   readonly #decoders: Readonly<Record<Stream, ReturnType<typeof utf8Decoder>>> = {
     stdout: utf8Decoder(),
     stderr: utf8Decoder(),
   };
-  /** What a listener threw. */
+  /** The error that a listener threw. */
   failure: unknown;
 
   constructor({ onStdout, onStderr }: Listeners) {

@@ -4,8 +4,8 @@ import { toSvcError } from '../client/to-svc-error.ts';
 import { utf8Decoder } from '../client/utf8.ts';
 
 /**
- * What a process writes, as it comes. Read it once: with 1 MiB unread the process waits for its reader.
- * Leaving the iteration early throws away the rest.
+ * The output of a process, as it arrives. Read it once: with 1 MiB unread the process waits for its reader.
+ * Leaving the iteration early drops the rest.
  */
 export class OutputStream implements AsyncIterable<Uint8Array> {
   readonly #stream: ByteStream;
@@ -49,7 +49,7 @@ export class OutputStream implements AsyncIterable<Uint8Array> {
     if (rest !== '') yield rest;
   }
 
-  /** Throws away what is there and what will come. */
+  /** Drops current and future output. */
   discard(): void {
     this.#stream.discard();
   }

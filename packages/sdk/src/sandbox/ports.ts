@@ -5,17 +5,17 @@ import type { RestCallOutput } from '../client/rest-call.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
 import type { HeldChannel } from './held-channel.ts';
 
-/** A way for a browser to one port of a sandbox. */
+/** A preview: an address for one port of a sandbox. */
 export type Preview = RestCallOutput<'previews.list'>[number];
 /** The token in it is shown once. */
 export type NewPreview = RestCallOutput<'previews.create'>;
 
-/** The end of what waits for a port. */
+/** The end of the program that waits for a port. */
 const WAIT_MS = 60_000;
 const ATTEMPT_PAUSE_MS = 100;
 const LOOPBACK = '127.0.0.1';
 
-/** What listens in a sandbox, reached from outside. The server must have a preview domain, as local ones do. */
+/** Access to ports of a sandbox from outside. The server must have a preview domain, as local ones do. */
 export class Ports {
   readonly #client: Client;
   readonly #sandboxId: string;
@@ -34,7 +34,7 @@ export class Ports {
   async url(port: number, options: CallOptions & { readonly expiresInSecs?: number } = {}): Promise<string> {
     const call = callOptionsOf(options, { expiresInSecs: true });
     const input = { params: this.#params, body: bodyOf(port, options.expiresInSecs) };
-    // A call whose first answer was lost is told everything but the secret; another one makes another.
+    // The retry of a call whose answer was lost returns everything but the secret; a new call creates a new one.
     for (;;) {
       const { url } = await this.#client.call('previews.open', input, call);
       if (url !== null) return url;
@@ -64,7 +64,7 @@ export class Ports {
     return shared;
   }
 
-  /** Makes an address at which a browser finds the port; with `expiresInSecs` only for so long. */
+  /** Creates an address with a token for the port; with `expiresInSecs` it expires. */
   async preview(
     port: number,
     options: CallOptions & { readonly expiresInSecs?: number } = {},
@@ -92,7 +92,7 @@ export class Ports {
       });
     } catch (error) {
       const { cause } = toSvcError(error);
-      // Of a connection that ended the next attempt finds out why: it does not come about when the sandbox has ended.
+      // The next attempt finds out why a connection ended: it fails when the sandbox has ended.
       if (cause instanceof ChannelError && (cause.kind === 'refused' || cause.kind === 'closed'))
         return false;
       throw error;

@@ -9,23 +9,23 @@ export type NetworkExplanation = RestCallOutput<'network.explain'>;
 export type NetworkChange = NonNullable<RestCallInput<'network.update'>['body']>;
 type Question = RestCallInput<'network.explain'>['body'];
 
-/** Something that was decided, as often as it happened. */
+/** A decision of the network policy, with how often it happened. */
 export type NetworkDecision = RestCallOutput<'network.log'>['data'][number];
 
 export interface NetworkLogOptions extends CallOptions {
-  /** Goes on with what comes until the sandbox stops. Survives lost connections without losing or repeating anything. */
+  /** Follows the log until the sandbox stops. Survives lost connections without losing or repeating anything. */
   readonly follow?: boolean;
   /** Only what was denied, or only what was allowed. */
   readonly verdict?: 'allow' | 'deny';
   /** Cursor of the last entry that was seen. */
   readonly after?: string;
-  /** Hears how much more was denied than is shown, since a sandbox can be denied any number of things. */
+  /** Called with the number of denials that are not shown, because the log is bounded. */
   readonly onLeftOut?: (count: number) => void;
 }
 
 const PAGE = 1000;
 
-/** What a sandbox may reach. */
+/** The network policy of a sandbox. */
 export class SandboxNetwork {
   readonly #client: Client;
   readonly #sandboxId: string;
@@ -36,8 +36,8 @@ export class SandboxNetwork {
   }
 
   /**
-   * Changes what the sandbox may reach, at once and for its later runs. What is absent stays, null is the default. Connections that
-   * are denied now end.
+   * Changes the network policy, at once and for later runs. Absent: unchanged; null: the default. Connections that are now denied
+   * are closed.
    */
   async update(change: NetworkChange, options: CallOptions = {}): Promise<void> {
     await this.#client.call('network.update', { params: this.#params, body: change }, options);
@@ -48,7 +48,7 @@ export class SandboxNetwork {
     return await this.#client.call('network.explain', { params: this.#params, body: question }, options);
   }
 
-  /** What was decided about its network, oldest first: all that was denied within reason, and samples of what was allowed. */
+  /** The log of network decisions, oldest first: denials up to a limit, and samples of what was allowed. */
   async *log(options: NetworkLogOptions = {}): AsyncGenerator<NetworkDecision, void> {
     const call = callOptionsOf(options, { follow: true, verdict: true, after: true, onLeftOut: true });
     if (options.follow === true) yield* this.#follow(options, call);

@@ -25,11 +25,11 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DEFAULT_SHELL = '/bin/sh';
 
 export interface CreateSandboxOptions extends CreateOptions, ClientCallOptions {
-  /** False: it is written down and not started. */
+  /** False: it is created and not started. */
   readonly start?: boolean;
   /**
-   * For whoever may ask twice, after a crash say: with the same options under the same key there is one sandbox, and the second
-   * call waits for what the first began. One of its own unless given.
+   * For calls that may be repeated, after a crash say: the same options under the same key give one sandbox, and the second call
+   * waits for the start that the first began. A random one unless given.
    */
   readonly idempotencyKey?: string;
 }
@@ -41,12 +41,12 @@ const OPTIONS: OptionNames<Omit<CreateSandboxOptions, keyof ClientCallOptions>> 
 };
 
 export interface ListOptions extends ClientCallOptions {
-  /** Only those that have all of these. */
+  /** Only sandboxes with all of these labels. */
   readonly labels?: Readonly<Record<string, string>>;
 }
 
 /**
- * A sandbox of the server, and what can be done in it. The object holds a connection for commands and files and one for code, each opened when it is needed.
+ * A sandbox of the server. The object holds a connection for commands and files and one for code, each opened when it is needed.
  * `await using` stops the sandbox at the end of the block, or removes it when it is ephemeral.
  */
 export class Sandbox implements AsyncDisposable {
@@ -94,7 +94,7 @@ export class Sandbox implements AsyncDisposable {
     const starting = untilStarted(client, call, ({ query, call: held }) =>
       client.call('sandboxes.create', { body, query: { start: true, ...query } }, { ...held, ...key }),
     );
-    // Once that is on its way: what is made to run something will be connected to.
+    // After the create was sent: a sandbox that starts will most likely be connected to.
     setTimeout(() => client.dialAhead(), 0);
     return new Sandbox(client, await starting);
   }
@@ -105,7 +105,7 @@ export class Sandbox implements AsyncDisposable {
     return new Sandbox(client, await find(client, nameOrId, options));
   }
 
-  /** The one of this name, started when it does not run; or a new one. What exists stays as it is made. */
+  /** The sandbox of this name, started when it does not run, or else a new one. The options do not change an existing one. */
   static async getOrCreate(options: CreateSandboxOptions & { readonly name: string }): Promise<Sandbox> {
     const given = optionsOf(options);
     const call = callOptionsOf(given, OPTIONS);
@@ -115,7 +115,7 @@ export class Sandbox implements AsyncDisposable {
       try {
         return await Sandbox.create(given);
       } catch (error) {
-        // Somebody else has made it meanwhile.
+        // Another client has created it meanwhile.
         if (!SvcError.is(error, 'name_already_exists')) throw error;
       }
     }
@@ -152,23 +152,23 @@ export class Sandbox implements AsyncDisposable {
     return this.#info.name;
   }
 
-  /** As it was when the server was last asked: see `refresh`. */
+  /** Its status as of the last call: see `refresh`. */
   get status(): SandboxStatus {
     return this.#info.status;
   }
 
-  /** All that the server said when it was last asked. */
+  /** The record of the server as of the last call. */
   get info(): SandboxRecord {
     return this.#info;
   }
 
-  /** Asks the server how it is. */
+  /** Fetches the record from the server. */
   async refresh(options: CallOptions = {}): Promise<SandboxRecord> {
     this.#info = await this.client.call('sandboxes.get', this.#self, options);
     return this.#info;
   }
 
-  /** Waits until it runs. One that runs is fine. @throws SvcError `start_failed`, `timeout` */
+  /** Starts it, unless it runs already, and waits until it runs. @throws SvcError `start_failed`, `timeout` */
   async start(options: CallOptions = {}): Promise<void> {
     this.#info = await untilStarted(this.client, options, async ({ query, call }) => {
       this.#info = await this.client.call('sandboxes.start', { ...this.#self, query }, call);
@@ -176,17 +176,17 @@ export class Sandbox implements AsyncDisposable {
     });
   }
 
-  /** Waits for a start that was asked for already, here or elsewhere. @throws SvcError `start_failed`, `timeout` */
+  /** Waits for a start that this or another client has requested. @throws SvcError `start_failed`, `timeout` */
   async waitForRunning(options: CallOptions = {}): Promise<void> {
     this.#info = await untilRunning(this.client, this.id, options);
   }
 
-  /** How its start goes, for as long as it starts: which part of its image is there. Somebody else has asked for the start. */
+  /** The progress of a start that was requested already: how much of its image is there. Ends with the start. */
   startProgress(options: CallOptions = {}): AsyncGenerator<FetchProgress, void> {
     return followStart(this.client, this.id, options);
   }
 
-  /** Waits until it has stopped. Its disk is kept; an ephemeral one is removed. */
+  /** Stops it and waits until it has stopped. Its disk is kept; an ephemeral one is removed. */
   async stop(options: CallOptions = {}): Promise<void> {
     this.#leave();
     this.#info = await this.client.call('sandboxes.stop', this.#self, options);
@@ -213,8 +213,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Changes how long it may run, counted from its start, and be idle; null: as long as it likes. Holds at once, and for its
-   * next runs.
+   * Changes how long it may run, counted from its start, and be idle; null: no limit. Applies at once, and to its next runs.
    */
   async setLifecycle(
     change: { readonly maxDurationSecs?: number | null; readonly idleTimeoutSecs?: number | null },
@@ -229,7 +228,7 @@ export class Sandbox implements AsyncDisposable {
     this.#info = await this.client.call('lifecycle.update', { ...this.#self, body }, options);
   }
 
-  /** It ends so many milliseconds from now, whatever was said before; `info.ends_at` says when that is. */
+  /** Sets its end to this many milliseconds from now, earlier or later than before; `info.ends_at` has the time. */
   async setTimeout(timeoutMs: number, options: CallOptions = {}): Promise<void> {
     const body = { ends_in_secs: Math.max(1, Math.ceil(timeoutMs / 1000)) };
     this.#info = await this.client.call('lifecycle.update', { ...this.#self, body }, options);
@@ -240,7 +239,7 @@ export class Sandbox implements AsyncDisposable {
     this.#info = await this.client.call('lifecycle.keepAlive', this.#self, options);
   }
 
-  /** Chooses how it goes on after an outage of its host. @throws SvcError `invalid_state_transition` without one */
+  /** Chooses how it continues after an outage of its host. @throws SvcError `invalid_state_transition` without an outage */
   async recover(action: 'wait' | 'restart' | 'stop', options: CallOptions = {}): Promise<void> {
     this.#info = await this.client.call('sandboxes.recover', { ...this.#self, body: { action } }, options);
   }
@@ -256,8 +255,7 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * In an interpreter that stays: what one call defines, the next one knows. In the default context of `language`, or in
-   * `context`.
+   * Runs code in an interpreter that keeps its state between calls: in the default context of `language`, or in `context`.
    */
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
     return await runCode(this.#codeRuns, code, options);
@@ -292,8 +290,8 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Of its disk, while it runs or is stopped: all that was written until then. It goes on. New sandboxes begin with it:
-   * `Sandbox.create({ snapshotId })`.
+   * Makes a snapshot of its disk, while it runs or is stopped, with all writes so far. It keeps running. Create sandboxes from it
+   * with `Sandbox.create({ snapshotId })`.
    */
   async snapshot(name: string, options: SnapshotOptions = {}): Promise<Snapshot> {
     return await makeSnapshot(this.client, this.id, name, options);
@@ -305,7 +303,7 @@ export class Sandbox implements AsyncDisposable {
     this.#codeRuns.close();
   }
 
-  /** It ends, and whoever runs code in it is told so by the server. */
+  /** Closes the connections before it ends; current runs of code get the end from the server. */
   #leave(): void {
     this.#channel.close();
     this.#codeRuns.closeWhenIdle();
@@ -315,7 +313,7 @@ export class Sandbox implements AsyncDisposable {
     try {
       await (this.#info.ephemeral ? this.remove() : this.stop());
     } catch (error) {
-      // Somebody else has stopped or removed it already, which is what was wanted.
+      // Another client has stopped or removed it already.
       const isOver =
         SvcError.is(error, 'sandbox_not_found') || SvcError.is(error, 'invalid_state_transition');
       if (!isOver) throw error;
@@ -332,7 +330,7 @@ export class Sandbox implements AsyncDisposable {
   }
 }
 
-/** A program without types may leave them out. */
+/** Programs without types may leave the options out. */
 function optionsOf<Options>(options: Options | undefined): Options {
   if (options !== undefined) return options;
   throw new SvcError('invalid_request', "Say what to make it from: Sandbox.create({ image: 'python' })", {
@@ -340,7 +338,7 @@ function optionsOf<Options>(options: Options | undefined): Options {
   });
 }
 
-/** What looks like an id may still be a name. */
+/** A text with the form of an id may still be a name. */
 async function find(client: Client, nameOrId: string, call: CallOptions): Promise<SandboxRecord> {
   if (UUID.test(nameOrId)) {
     try {
@@ -352,7 +350,7 @@ async function find(client: Client, nameOrId: string, call: CallOptions): Promis
   return await client.call('sandboxes.getByName', { params: { name: nameOrId } }, call);
 }
 
-/** How a start goes, until it is over. Nothing when nothing starts. */
+/** The progress of a start until it is over; empty when no start is under way. */
 async function* followStart(
   client: Client,
   sandboxId: string,
@@ -363,7 +361,7 @@ async function* followStart(
     followEvents(budget, () => client.call('progress.follow', input, { signal: budget.signal })),
   );
   for await (const { event, data } of events) {
-    // As the table says of this stream.
+    // The table of operations gives the events of this stream this type.
     if (event === 'progress') yield data as FetchProgress;
   }
 }

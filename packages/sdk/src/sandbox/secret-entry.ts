@@ -8,7 +8,7 @@ export type SecretEntry = Extract<Secrets, readonly unknown[]>[number];
 export interface SecretOption {
   /** `api.example.com`, `*.example.com` for it and all below it, or `*`. */
   readonly hosts: readonly string[];
-  /** Kept sealed by the server, and never shown again. */
+  /** Stored encrypted by the server, and never shown again. */
   readonly value?: string;
   /** Instead of a value: the name of a secret of the organization. */
   readonly stored?: string;
@@ -17,7 +17,7 @@ export interface SecretOption {
   readonly injection?: NonNullable<SecretEntry['injection']>;
 }
 
-/** One secret in the words of the REST API. */
+/** One secret in the form of the REST API. */
 export function secretEntry(name: string, secret: SecretOption): SecretEntry {
   const { hosts, value, stored, placeholder, injection } = secret;
   return {

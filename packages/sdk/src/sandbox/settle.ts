@@ -5,9 +5,9 @@ import { SvcError } from '../svc-error.ts';
 
 const FIRST_POLL_MS = 20;
 const LONGEST_POLL_MS = 1000;
-/** What a start may take, unless the caller says otherwise. */
+/** Time limit of a start unless given. */
 const START_TIMEOUT_MS = 100_000;
-/** Of that, how long the server is asked to hold its answer. The rest is for its way: what comes too late says nothing. */
+/** How long of that the server is asked to hold its answer; the rest is for the transfer of the answer. */
 const HELD = 0.9;
 
 const STOPPED: ReadonlySet<SandboxStatus> = new Set(['stopped', 'failed', 'created']);
@@ -44,14 +44,14 @@ export async function untilRunning(
   });
 }
 
-/** The record as it is when nothing starts any more, or there is no time left to ask again. */
+/** The record after the start is over, or when the time is up. */
 async function untilOver(client: Client, asked: SandboxRecord, budget: CallBudget): Promise<SandboxRecord> {
   let record = asked;
   for (let pauseMs = FIRST_POLL_MS; record.status === 'starting'; pauseMs = longer(pauseMs)) {
     if (budget.remainingMs < 2 * pauseMs) return record;
     await budget.pause(pauseMs);
     const found = await findById(client, record.id, budget);
-    // It ran, and went away with its end.
+    // An ephemeral sandbox ran, and was removed with its end.
     record = found ?? { ...record, status: 'stopped' };
   }
   return record;

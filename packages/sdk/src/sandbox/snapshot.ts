@@ -5,7 +5,7 @@ import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { SvcError } from '../svc-error.ts';
 
-/** Most are made at once; what takes long is asked for less often. */
+/** Polling intervals: most snapshots are made at once, slow ones are polled less often. */
 const FIRST_POLL_MS = 10;
 const MOST_POLL_MS = 200;
 

@@ -24,7 +24,7 @@ export class Terminal implements AsyncDisposable {
     return this.#command.pid;
   }
 
-  /** Everything that the screen is sent. */
+  /** Everything that is sent to the screen. */
   get output(): OutputStream {
     return this.#command.stdout;
   }

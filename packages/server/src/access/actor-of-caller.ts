@@ -5,7 +5,7 @@ import { actorOf } from './authorize-rest.ts';
 import type { Caller } from './caller.ts';
 import { DEVELOPER_EMAIL } from './principal.ts';
 
-/** Whom events name when somebody of the self-hosted surface did something. */
+/** Names the actor for audit events of calls on the self-hosted surface (JSON-RPC, MCP, channel). */
 export function createActorOfCaller(database: Database): (caller: Caller) => Promise<Actor> {
   let developer: Promise<Actor> | undefined;
   return async ({ kind, namespace, apiKey }) => {

@@ -8,8 +8,8 @@ import { isOperator, type Caller } from './caller.ts';
 import { DEVELOPER_EMAIL, type Principal } from './principal.ts';
 
 /**
- * In whose name somebody of the self-hosted surface calls the control plane: what they may do there, and how events name
- * them, is decided by the same rule. That they reach the organization's namespace has been checked.
+ * The authority with which a caller of the self-hosted surface calls the control plane. Its rights and its name in events come from the
+ * same rule as there. The caller's reach to the organization's namespace has been checked before.
  * @throws PlatformError `forbidden`
  */
 export async function authorityOfCaller(

@@ -1,16 +1,16 @@
 import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
 
-/** Who asks, after their credential was checked. */
+/** The caller, after its credential was checked. */
 export interface Caller {
-  /** `developer`: the server runs in development mode and asks nobody for a key. */
+  /** `developer`: the server runs in development mode and asks for no key. */
   readonly kind: 'developer' | 'key';
   /** One namespace, or `*` for all. */
   readonly namespace: string;
-  /** The organization's key that was shown; absent for a key that the server signed. */
+  /** The organization's key that was used; absent for a key that the server signed. */
   readonly apiKey?: {
     readonly id: string;
     readonly name: string;
-    /** Who made it; null: the operator. */
+    /** Id of the user who made it; null: the operator. */
     readonly createdBy: string | null;
   };
 }
@@ -27,7 +27,9 @@ export function requireReach(caller: Caller, namespace: string): void {
   });
 }
 
-/** Whether the caller owns this server and its host. An organization's key reaches its own namespace, whatever that is called. */
+/**
+ * Whether the caller owns this server and its host. An organization's key reaches its own namespace only, also when that is called `*`.
+ */
 export function isOperator({ kind, namespace, apiKey }: Caller): boolean {
   return kind === 'developer' || (namespace === ALL_NAMESPACES && apiKey === undefined);
 }

@@ -13,9 +13,9 @@ export interface FreshProof {
 }
 
 /**
- * That it is the person, and not whoever found their browser open or a token of theirs: the password, or a code of the second factor,
- * once more. Who has neither is asked for nothing.
- * @throws PlatformError `invalid_request` when none is given, `forbidden` when it is wrong, `rate_limited`
+ * Makes the person prove again, by password or by a code of the second factor, that it is them, in case their browser or a token of
+ * theirs was taken over. Users with neither are not asked.
+ * @throws PlatformError `invalid_request` when no proof is given, `forbidden` when it is wrong, `rate_limited`
  */
 export async function requireFreshProof(
   parts: { readonly database: Database; readonly sealer: Sealer },
@@ -33,7 +33,7 @@ export async function requireFreshProof(
   throw missing('current_password', 'is needed, or a code of your second factor');
 }
 
-/** Who has none is asked for none. @throws as `requireFreshProof` */
+/** Users without a password are not asked. @throws as `requireFreshProof` */
 export async function requirePassword(
   database: Database,
   user: UserRecord,

@@ -4,13 +4,13 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 const STEP_SECONDS = 30;
 const DIGITS = 6;
 const SECRET_BYTES = 20;
-/** Clocks differ, and people type slowly. */
+/** Allows for clocks that differ and for slow typing. */
 const STEPS_BEFORE = 1;
 const STEPS_AFTER = 1;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const BITS = 5;
 
-/** In Base32, as people can type it. */
+/** In Base32, so that people can type it. */
 export function newCodeSecret(): string {
   return toBase32(randomBytes(SECRET_BYTES));
 }
@@ -21,7 +21,7 @@ export function codeUri(secret: string, issuer: string, account: string): string
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;
 }
 
-/** The step of time that the code is of; undefined when it is of none that is near. */
+/** The time step that the code belongs to; undefined when it matches no step near `nowMs`. */
 export function stepOfCode(secret: string, code: string, nowMs: number): number | undefined {
   const now = Math.floor(nowMs / 1000 / STEP_SECONDS);
   for (let step = now + STEPS_AFTER; step >= now - STEPS_BEFORE; step -= 1)

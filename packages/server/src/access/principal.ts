@@ -17,41 +17,44 @@ import {
 import { findSession, type SessionRecord } from '../store/sessions.ts';
 import { ensureUser, findUserByEmail, type UserRecord } from '../store/users.ts';
 
-/** Who calls the control plane, after the credential was checked. */
+/** The caller of the control plane, after the credential was checked. */
 export type Principal =
   | {
       readonly kind: 'api_key';
       readonly id: string;
       readonly name: string;
-      /** Who made the key; null: the operator. */
+      /** Id of the user who made the key; null: the operator. */
       readonly createdBy: string | null;
-      /** It reaches every namespace: whoever has it owns this server. */
+      /** The key reaches every namespace, so its holder owns this server. */
       readonly isOperator: boolean;
       readonly organization: OrganizationRecord;
     }
-  /** `session` is null for who comes with a token. */
+  /** `session` is null for a caller with a token. */
   | { readonly kind: 'user'; readonly user: UserRecord; readonly session: SessionRecord | null }
-  /** The server runs in development mode and asks nobody: whoever calls owns everything; `default` where none is named. */
+  /**
+   * The server runs in development mode and asks for no credential: every caller owns everything. `default` where no organization is
+   * named.
+   */
   | { readonly kind: 'developer'; readonly user: UserRecord; readonly organization: OrganizationRecord };
 
-/** @throws PlatformError `invalid_api_key`, always with the same words. */
+/** @throws PlatformError `invalid_api_key`, always with the same message. */
 export type Identify = (authorization: string | undefined) => Promise<Principal>;
 
 interface SignedCredentials {
-  /** Keys of `svc server keygen`. @throws when it is none of ours */
+  /** Keys of `svc server keygen`. @throws when this server did not sign it */
   readonly verifyKey: (key: string) => Promise<{ readonly namespace: string }>;
-  /** Sessions. @returns the session's id @throws when it is none of ours */
+  /** Sessions. @returns the session's id @throws when this server did not sign it */
   readonly verifySession: (token: string) => Promise<string>;
 }
 
 export interface CredentialChecks extends SignedCredentials {
-  /** Told of every use of a credential that the store knows. */
+  /** Called with every use of a credential that the store knows. */
   readonly noteUse: (table: CredentialTable, id: string, lastUsedAt: string | null) => void;
 }
 
 export const DEVELOPER_EMAIL = 'developer@localhost';
 
-/** A credential is judged by its value alone. */
+/** Identifies the caller from the value of the credential alone. */
 export function identifyByCredential(database: Database, checks: CredentialChecks): Identify {
   return async (authorization) => {
     const secret = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
@@ -64,7 +67,7 @@ export function identifyByCredential(database: Database, checks: CredentialCheck
   };
 }
 
-/** Everyone who can connect is the owner of organization `default`. Both are made when they are missing. */
+/** Every connection is the owner of organization `default`. User and organization are made when they are missing. */
 export function identifyDeveloper(database: Database): Identify {
   return async () => {
     const found = await findDeveloper(database);
@@ -107,7 +110,7 @@ async function byApiKey(
   return { kind: 'api_key', id, name, createdBy, isOperator: false, organization };
 }
 
-/** A key for every namespace acts for the organization that requests without one mean. */
+/** A key for every namespace acts for the default organization when a request names none. */
 async function bySignedKey(
   database: Database,
   { verifyKey }: SignedCredentials,

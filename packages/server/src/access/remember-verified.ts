@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto';
 
-/** Some hundred bytes each. Who has more in use than these has the oldest judged again. */
+/** Some hundred bytes each. Beyond this the oldest entry is dropped and verified again at its next use. */
 const MAX_REMEMBERED = 4096;
 
 export interface Verified<Claims> {
   readonly claims: Claims;
-  /** From then on it is judged again; milliseconds since 1970, null: never. */
+  /** It is verified again from this time on; milliseconds since 1970, null: never. */
   readonly until: number | null;
 }
 
 /**
- * Whether a signature is right does not change, but to find out takes a thread of the pool, which a busy machine gives late: 0.3 to
- * 5 ms of every request. So it is asked once per key and token. What a store says about the token is not remembered here.
+ * Caches verified signatures by key and token. Whether a signature is right does not change, but verifying takes a thread of the pool,
+ * which a busy machine schedules late: 0.3 to 5 ms of every request. The store's state of the token is not cached here.
  */
 export function rememberVerified<Claims>(
   verify: (signingKey: Uint8Array, token: string) => Promise<Verified<Claims>>,
@@ -20,7 +20,7 @@ export function rememberVerified<Claims>(
   return async (signingKey, token) => {
     let known = byKey.get(signingKey);
     if (known === undefined) byKey.set(signingKey, (known = new Map()));
-    // SAFETY: the token itself is not kept, so that no dump of memory tells more of them than those in use.
+    // SAFETY: keyed by the token's hash, so that a memory dump reveals no tokens beyond those in use.
     const name = hash('sha256', token);
     const remembered = known.get(name);
     if (remembered !== undefined && (remembered.until === null || Date.now() < remembered.until))

@@ -6,7 +6,10 @@ const ALGORITHM = 'HS256';
 export const SESSION_AUDIENCE = 'svc-session';
 export const SESSION_MS = 12 * 60 * 60_000;
 
-/** Names a session of the store, which can end it before it expires. It is no key: its audience tells them apart. */
+/**
+ * Signs a token with the id of a session in the store, which can end it before it expires. Its audience keeps it from being used as a
+ * key.
+ */
 export async function signSession(
   signingKey: Uint8Array,
   { id, userId, expiresAt }: { readonly id: string; readonly userId: string; readonly expiresAt: string },
@@ -21,7 +24,7 @@ export async function signSession(
     .sign(signingKey);
 }
 
-/** How a session of the store becomes what its owner shows. */
+/** Signs a session of the store as the token that its user sends. */
 export type SignSession = (session: Parameters<typeof signSession>[1]) => Promise<string>;
 
 /** @returns the session's id @throws when it is no session of this server, or has expired */

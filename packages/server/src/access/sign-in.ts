@@ -23,27 +23,27 @@ import { findUserByEmail, type UserRecord } from '../store/users.ts';
 import { stepOfCode } from './one-time-code.ts';
 import { isPassword } from './password.ts';
 
-/** For so long failures count. */
+/** How long a failure counts. */
 export const FAILURE_MS = 60 * 60_000;
-/** After so many in vain each one more has to wait, about twice as long as the one before. */
+/** After several failures each further one makes the next attempt wait about twice as long. */
 const RULE = { waitsMs: [30, 60, 120, 240, 480, 900].map((s) => s * 1000), rememberedMs: FAILURE_MS };
 const RULES = { account: { ...RULE, free: 5 }, address: { ...RULE, free: 50 } } as const;
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 6;
 
-/** Where somebody tries to sign in from; null: not known. */
+/** The address that the attempt comes from; null: not known. */
 export type SourceAddress = string | null;
 
 export interface SignedIn {
   readonly user: UserRecord;
   readonly hasSecondFactor: boolean;
-  /** That it is limited to; absent: none. */
+  /** The only organization that the session is valid for; absent: every one of the user. */
   readonly organizationId?: string | null;
 }
 
 /**
- * Whether the address, the password and, where the person has one, the second factor are theirs. What is wrong is not told: who
- * tries out addresses learns nothing, in words or in time.
+ * Checks the address, the password and, for a user with a second factor, its code. The error does not say which was wrong, and the check
+ * takes equally long, so that guessing addresses reveals nothing.
  */
 export async function signInByPassword(
   { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
@@ -60,14 +60,17 @@ export async function signInByPassword(
     await attempts.succeed();
     return { user, hasSecondFactor: false };
   }
-  // Asked for only after the password was right, so that it tells a stranger nothing.
+  // Asked for only after the password was right, so that a guess reveals nothing.
   if (attempt.code === undefined || !(await takeCode(database, sealer, user.id, factor, attempt.code)))
     throw noCode(attempt.code);
   await attempts.succeed();
   return { user, hasSecondFactor: true };
 }
 
-/** Six digits are few: trying them counts like trying to sign in. @returns whether the code was theirs @throws PlatformError `rate_limited` */
+/**
+ * Six digits are few, so attempts are limited like attempts to sign in. @returns whether the code was right @throws PlatformError
+ * `rate_limited`
+ */
 export async function proveCode(
   { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
   { id, email }: Pick<UserRecord, 'id' | 'email'>,
@@ -95,7 +98,7 @@ async function takeCode(
   return await takeRecoveryHash(database, userId, hashSecret(typed));
 }
 
-/** For whoever loses the device: each works once. */
+/** For users who lose their device: each code works once. */
 export function newRecoveryCodes(): {
   readonly codes: readonly string[];
   readonly hashes: readonly string[];
@@ -104,7 +107,7 @@ export function newRecoveryCodes(): {
   return { codes, hashes: codes.map(hashSecret) };
 }
 
-/** Counts, in the store, what went wrong for one account and from one address: every server of the store holds to it. */
+/** Counts failed attempts per account and per address in the store, so that all servers of the store enforce the limit. */
 export class Attempts {
   readonly #database: Database;
   readonly #account: string;
@@ -118,8 +121,9 @@ export class Attempts {
   }
 
   /**
-   * Counts as a failure until it has succeeded, or many at once would be judged by one count. Who is refused as an address does
-   * not count against the account, which would shut its owner out. @throws PlatformError `rate_limited`
+   * Counts as a failure until it has succeeded; otherwise parallel attempts would all be judged by one count. An attempt that is refused
+   * for its address does not count against the account, or attackers could lock its owner out.
+   * @throws PlatformError `rate_limited`
    */
   async begin(): Promise<void> {
     if (this.#address !== null) await this.#note(this.#address, RULES.address);
@@ -131,7 +135,7 @@ export class Attempts {
     }
   }
 
-  /** Forgives the account; who knows one password may not try others' for it. */
+  /** Resets the account's count but not the address's: knowing one password gives no further guesses at other accounts. */
   async succeed(): Promise<void> {
     await forgiveFailures(this.#database, this.#account);
     if (this.#address !== null) await takeFailureBack(this.#database, this.#address);
@@ -140,7 +144,7 @@ export class Attempts {
   async #note(subject: string, rule: FailureRule): Promise<void> {
     if (await noteFailure(this.#database, subject, rule)) return;
     const failures = await findFailures(this.#database, subject);
-    // Forgiven in between: whoever comes again is let through.
+    // The count was reset by a successful sign-in in between: no wait.
     const seconds = failures === undefined ? 1 : secondsToWait(failures, rule);
     const message = `Too many attempts to sign in; try again in ${seconds} s`;
     throw new PlatformError('rate_limited', message, { details: { retry_after_seconds: seconds } });
@@ -156,7 +160,7 @@ function refused(): PlatformError {
   return new PlatformError('sign_in_failed', 'The e-mail address or the password is wrong');
 }
 
-/** What says that a second factor is asked for; with a code that was typed, that this is not it. */
+/** Says that a second factor is required or, when a code was given, that it is wrong. */
 export function noCode(typed: string | undefined): PlatformError {
   if (typed === undefined)
     return new PlatformError('sign_in_failed', 'A code of your authenticator app is needed too', {

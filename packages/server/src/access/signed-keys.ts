@@ -27,7 +27,7 @@ export async function signKey(signingKey: Uint8Array, claims: KeyClaims): Promis
   return `${PREFIX}${await jwt.sign(signingKey)}`;
 }
 
-/** @throws PlatformError `invalid_api_key`, which never says what is wrong with the key beside its age. */
+/** @throws PlatformError `invalid_api_key`, which tells nothing about the key but that it has expired. */
 export const verifyKey = rememberVerified<{ readonly namespace: string }>(async (signingKey, key) => {
   if (!key.startsWith(PREFIX)) throw refused('not_a_key');
   try {
@@ -46,7 +46,7 @@ export const verifyKey = rememberVerified<{ readonly namespace: string }>(async 
   throw refused('invalid');
 });
 
-/** Whether it has the form of a key that this or another server signed. Keys of other forms are known to the store. */
+/** Whether the text has the form of a signed key, of this or another server. Other keys are looked up in the store. */
 export function isSignedKey(key: string): boolean {
   return !key.startsWith(PREFIX) || key.includes('.');
 }

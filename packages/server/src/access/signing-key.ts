@@ -27,7 +27,7 @@ export async function resetSigningKey(serverFolder: string): Promise<Uint8Array>
 }
 
 function keyPath(serverFolder: string): string {
-  // SAFETY: a fixed name in the server's own folder, which nobody else can write.
+  // SAFETY: a fixed name in the server's own folder, which only the server's user can write.
   return join(serverFolder, FILE_NAME);
 }
 

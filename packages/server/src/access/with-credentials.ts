@@ -6,11 +6,11 @@ import type { Database } from '../store/database.ts';
 import { isSignedKey, verifyKey } from './signed-keys.ts';
 import { signSession, verifySession, type SignSession } from './sessions.ts';
 
-/** How often at most the time of a credential's last use is written. */
+/** The shortest interval between two writes of a credential's last use. */
 const MIN_INTERVAL_MS = 60_000;
 const WRITE_AFTER_MS = 500;
 
-/** How both surfaces judge credentials: keys that this server signed, and those that its store knows. */
+/** Checks credentials for JSON-RPC and MCP: keys that this server signed, and keys in the store. */
 export function withCredentials(
   database: Database,
   signingKey: Uint8Array,
@@ -43,8 +43,8 @@ export function withCredentials(
 type NoteUse = (table: CredentialTable, id: string, lastUsedAt: string | null) => void;
 
 /**
- * Writes down when credentials were last used, some time after the answer, so that no caller waits for it. A use that was
- * not written, because the process ended or the disk was full, is made up for by the next one.
+ * Writes the last use of credentials some time after the answer, so that no caller waits for it. A write that is lost, because the
+ * process ended or the disk was full, is made up for by the next use.
  */
 function noteUses(database: Database): NoteUse {
   const waiting: Record<CredentialTable, Set<string>> = { api_keys: new Set(), tokens: new Set() };
@@ -63,7 +63,7 @@ function noteUses(database: Database): NoteUse {
     waiting[table].add(id);
     if (isScheduled) return;
     isScheduled = true;
-    // The store may be closed or full by then, and nobody misses this.
+    // The store may be closed or full by then; losing this write does no harm.
     setTimeout(() => void write().catch(() => undefined), WRITE_AFTER_MS).unref();
   };
 }

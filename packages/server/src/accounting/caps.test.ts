@@ -78,7 +78,7 @@ test('an organization has so many snapshots waiting to be made', async (t) => {
   const image = { type: 'oci', reference: 'python' };
   const { body: sandbox } = await server.rest('POST', '/sandboxes', { key, body: { name: 'a', image } });
   await server.database.updateTable('sandboxes').set({ observed: 'stopped' }).execute();
-  // Of a sandbox that is not there, and somebody else's work already, so that nobody takes them up.
+  // The sandbox does not exist and the work is leased to another server, so that no worker takes them up.
   for (let count = 0; count < MAX_PENDING_SNAPSHOTS; count += 1) {
     await insertSnapshotOperation(server.database, {
       organizationId: id,

@@ -1,12 +1,12 @@
 import { PlatformError } from '@svc/contract';
 
-/** API keys of an organization that work. */
+/** Valid API keys of an organization. */
 export const MAX_API_KEYS = 1000;
-/** Personal access tokens of a user that work. */
+/** Valid personal access tokens of a user. */
 export const MAX_TOKENS = 100;
-/** Invites of an organization that nobody answered yet. */
+/** Invites of an organization without an answer. */
 export const MAX_INVITES = 1000;
-/** Snapshots of an organization that are asked for and not made yet. */
+/** Snapshots of an organization that were requested and are not made yet. */
 export const MAX_PENDING_SNAPSHOTS = 100;
 
 const ADVICE = {
@@ -16,7 +16,10 @@ const ADVICE = {
   max_pending_snapshots: 'As many snapshots wait to be made as may at once; try again when one is done',
 } as const;
 
-/** For one more than `count`. Ask after whoever owns them was locked. @throws PlatformError `quota_exceeded` */
+/**
+ * Checks that one more than `count` is allowed. Call it with the owner (organization or user) locked. @throws PlatformError
+ * `quota_exceeded`
+ */
 export function requireFewer(limit: keyof typeof ADVICE, count: number, maximum: number): void {
   if (count < maximum) return;
   const value = count + 1;

@@ -11,13 +11,13 @@ export interface Overrun {
   readonly limit: 'max_uptime_minutes_per_sandbox' | 'included_vcpu_hours' | 'included_memory_gib_hours';
   readonly value: number;
   readonly maximum: number;
-  /** A sentence for the audit event. */
+  /** The message of the audit event. */
   readonly message: string;
 }
 
 /**
- * The runs that must end now: those that lasted too long, and all of an organization whose pool is used up on a plan
- * without a price for more.
+ * The runs that must end now: those over their maximum duration, and all of an organization whose pool is used up on a plan without a
+ * price for overage.
  */
 export async function findOverruns(db: Database, nowMs = Date.now()): Promise<readonly Overrun[]> {
   const runs = await listOpenRuns(db);

@@ -9,7 +9,7 @@ import { findOwned } from '../store/owned-names.ts';
 
 const LOOK_MS = 1000;
 const TIMEOUT_MS = 2000;
-/** How many of those who take most are told. */
+/** How many of the largest users of space an error lists. */
 const TOLD_USERS = 10;
 const TOLD_IN_SENTENCE = 3;
 const GIB = 1024 ** 3;
@@ -20,7 +20,7 @@ export interface HostStorageParts {
   readonly logger: Logger;
 }
 
-/** How full the disk of sandboxes is, as last seen. */
+/** How full the sandboxes' disk is, as of the last measurement. */
 export class HostStorage {
   readonly #parts: HostStorageParts;
   #latest: SpaceView | undefined;
@@ -34,7 +34,7 @@ export class HostStorage {
     return this.#latest;
   }
 
-  /** Why nothing can be changed on the disk; null: it can, or the engine is away. */
+  /** Why the disk cannot be written to; null: it can, or the engine is away. */
   get problem(): string | null {
     return this.#latest?.fault ?? null;
   }
@@ -45,7 +45,7 @@ export class HostStorage {
   }
 
   /**
-   * For calls that promise what takes space. Whoever was refused may have made room since, so a shortage is looked at again.
+   * For calls that take space. A caller who was refused may have made room since, so a shortage is measured again.
    * @throws PlatformError `insufficient_storage`
    */
   async require(): Promise<void> {
@@ -56,10 +56,7 @@ export class HostStorage {
     throw new PlatformError('insufficient_storage', SHORT, { details: { freeBytes, reserveBytes } });
   }
 
-  /**
-   * Tells with a shortage who takes how much, as far as it is the organization's own business.
-   * @returns the error to throw instead
-   */
+  /** Adds to a shortage the largest users of space within the caller's organization. @returns the error to throw instead */
   async explain(error: unknown, organizationId: string): Promise<unknown> {
     if (!PlatformError.is(error, 'insufficient_storage')) return error;
     const users = await ifThere(this.#parts.orchestrator.storageUsers(AbortSignal.timeout(TIMEOUT_MS)));
@@ -96,7 +93,7 @@ function inGib(bytes: number): string {
   return `${(bytes / GIB).toFixed(2)} GiB`;
 }
 
-/** Undefined while the engine is away, which is said by whoever watches it. */
+/** Undefined while the engine is away, which the engine's health check logs. */
 async function ifThere<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await asked;

@@ -6,7 +6,7 @@ import { StartError } from '../host/start-error.ts';
 import type { Database } from '../store/database.ts';
 import { putPlans } from '../store/plans.ts';
 
-/** Puts the plans of a JSON file in place of those that the store has. @throws StartError with everything that is wrong */
+/** Replaces the plans in the store by those of a JSON file. @throws StartError that names every fault */
 export async function loadPlans(database: Database, path: string): Promise<void> {
   const { plans, problems } = readPlanFile(parse(await read(path), path));
   if (problems.length > 0) throw new StartError(EXIT.usage, `--plans ${path}: ${problems.join('; ')}`);

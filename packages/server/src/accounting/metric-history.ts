@@ -21,7 +21,7 @@ export interface MetricHistoryParts {
   readonly logger: Logger;
 }
 
-/** What one sandbox was measured at, for a caller. */
+/** One measurement of a sandbox, as callers see it. */
 export interface Sample {
   readonly atMs: number;
   readonly values: Readonly<Record<string, number>>;
@@ -35,8 +35,8 @@ interface Recorded {
 }
 
 /**
- * What sandboxes used over time. The latest 720 samples, an hour at one in 5 s, are kept in memory as they were measured; of every minute one row
- * per sandbox goes to the store, for a week. Several servers on one store write the same rows: the first one counts.
+ * Resource usage of sandboxes over time. Memory keeps the latest 720 samples as measured (an hour at one per 5 s); the store keeps a row
+ * per sandbox and minute for a week. Several servers on one store write the same rows: the first write wins.
  */
 export class MetricHistory {
   readonly #parts: MetricHistoryParts;
@@ -57,7 +57,7 @@ export class MetricHistory {
     }
   }
 
-  /** Measures once; what a minute that is over was like goes to the store. */
+  /** Takes one measurement, and stores the mean of every minute that is over. */
   async record(atMs: number, signal: AbortSignal): Promise<void> {
     for (const report of await this.#parts.orchestrator.metrics(signal)) this.#note(atMs, report);
     await this.#store(atMs);
@@ -66,7 +66,7 @@ export class MetricHistory {
   /** Oldest first, `fromMs` included and `toMs` not. Older samples stand for a minute each. */
   async read(sandboxId: string, fromMs: number, toMs: number): Promise<readonly Sample[]> {
     const recent = [...(this.#recorded.get(sandboxId)?.ring.between(fromMs, toMs) ?? [])];
-    // A minute that is in memory only in part, after a restart, is better told by its row.
+    // After a restart the first minute in memory is incomplete; its row is more accurate.
     const sinceMs = recent[0] === undefined ? toMs : minuteOf(recent[0].atMs) + MINUTE_MS;
     const stored = await listSamples(this.#parts.database, sandboxId, fromMs, Math.min(sinceMs, toMs));
     const coveredMs = (stored.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY) + MINUTE_MS;
@@ -77,7 +77,7 @@ export class MetricHistory {
     try {
       await this.record(Date.now(), AbortSignal.any([signal, AbortSignal.timeout(POLL_TIMEOUT_MS)]));
     } catch (error) {
-      // Somebody else tells that the orchestrator is away.
+      // That the orchestrator is away is logged elsewhere.
       if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) return;
       this.#parts.logger.warn({ err: error }, 'metrics could not be recorded');
     }
@@ -85,7 +85,7 @@ export class MetricHistory {
 
   #note(atMs: number, report: SandboxUsageReport): void {
     const known = this.#recorded.get(report.id);
-    // Measured more seldom than asked about: what was told before is not told again.
+    // The engine measures less often than it is asked: skip a sample that was seen before.
     if (known?.sampledAt === report.sampledAt) return;
     const { sampledAt } = report;
     const recorded = known ?? {
@@ -108,7 +108,7 @@ export class MetricHistory {
     const samples = [...this.#recorded].flatMap(([id, { ring }]) =>
       toRows(id, ring.between(this.#storedUntilMs, untilMs)),
     );
-    // Also when it fails: a hole in the history is better than a backlog.
+    // Also after a failure: a gap in the history is better than a backlog.
     this.#storedUntilMs = untilMs;
     for (const [id, { ring }] of this.#recorded) {
       if (ring.lastAtMs < nowMs - HOUR_MS) this.#recorded.delete(id);
@@ -133,7 +133,7 @@ function toValues(report: SandboxUsageReport, before: Recorded, seconds: number)
   };
 }
 
-/** A counter that fell began anew with another run. */
+/** A counter that fell was reset by a new run. */
 function rate(now: number, before: number, seconds: number): number {
   if (seconds <= 0) return 0;
   return (now >= before ? now - before : now) / seconds;

@@ -16,9 +16,8 @@ import { readPoolUsage, type PoolUsage } from './pool-usage.ts';
 const GIB = 2 ** 30;
 
 /*
- * Call these in the transaction that takes the room, after the organization was locked: what they count stays true until
- * its end. Limits are read again there; those of the record that a request began with may be old. A limit that is not set
- * costs no query.
+ * Call these in the transaction that takes the room, with the organization locked: what they count then stays true until its end. They
+ * read the limits again, because those of the record that a request began with may be outdated. A limit that is not set costs no query.
  */
 
 /** For one more sandbox; with `isStarted` for a run of it, too. @throws PlatformError `quota_exceeded` */
@@ -64,8 +63,8 @@ async function requireRun(
 }
 
 /**
- * For a volume of this capacity, or for one that grows by so much; null: a volume without a capacity of its own, which
- * needs no more than some room. @throws PlatformError `quota_exceeded`
+ * For a volume of this capacity, or for growth by so much; null: a volume without a capacity of its own, which only needs some room.
+ * @throws PlatformError `quota_exceeded`
  */
 export async function requireRoomForVolume(
   db: Database,
@@ -81,7 +80,7 @@ export async function requireRoomForVolume(
     requireLimit(terms, 'max_total_storage_gib', taken + (capacityGib ?? 1));
 }
 
-/** For a managed snapshot; one whose size is not known yet needs some room. @throws PlatformError `quota_exceeded` */
+/** For a managed snapshot; one of unknown size needs some room only. @throws PlatformError `quota_exceeded` */
 export async function requireRoomForSnapshot(
   db: Database,
   organization: Pick<OrganizationRecord, 'id' | 'slug'>,
@@ -95,7 +94,7 @@ export async function requireRoomForSnapshot(
 }
 
 /**
- * For one more organization of this user, whoever else asks in their name at the same time; null: there is always.
+ * For one more organization of this user; locks the user, so that parallel requests are counted. null: there is no limit.
  * @throws PlatformError `quota_exceeded`
  */
 export async function requireRoomForOrganization(
@@ -114,12 +113,12 @@ export async function requireRoomForOrganization(
   });
 }
 
-/** Whether using too much must end runs: then it is worth counting how much was used. */
+/** Whether exceeding a pool must end runs; only then usage has to be computed. */
 export function hasHardPool({ isHardCap, limits }: Terms): boolean {
   return isHardCap && (limits.included_vcpu_hours !== null || limits.included_memory_gib_hours !== null);
 }
 
-/** The pool that is used up; null when none is, or when more can be paid for. */
+/** The pool that is used up; null when none is, or when overage can be paid for. */
 export function findExhaustedPool(
   { isHardCap, limits }: Terms,
   used: PoolUsage,

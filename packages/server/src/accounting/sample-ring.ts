@@ -6,8 +6,8 @@ const WIDTH = 1 + SANDBOX_METRICS.length;
 export type SandboxValues = Readonly<Record<SandboxMetric, number>>;
 
 /**
- * The latest samples of one sandbox, oldest first; the eldest make room. Plain numbers in one array that grows with need:
- * an hour of 500 sandboxes takes 26 MB.
+ * The latest samples of one sandbox, oldest first; new ones overwrite the oldest. Plain numbers in one array that grows with need: an
+ * hour of 500 sandboxes takes 26 MB.
  */
 export class SampleRing {
   readonly #maxSamples: number;
@@ -62,7 +62,7 @@ export class SampleRing {
     return ((this.#first + position) % this.#capacity) * WIDTH;
   }
 
-  /** Only before the first sample had to make room, so everything still lies in order. */
+  /** Only before the ring is full for the first time, while samples still lie in order. */
   #grow(): void {
     const larger = new Float64Array(Math.min(this.#capacity * 2, this.#maxSamples) * WIDTH);
     larger.set(this.#numbers);

@@ -9,7 +9,7 @@ import {
   type TimeWindow,
 } from './time-window.ts';
 
-/** Seconds times what was allocated. */
+/** Allocated amounts multiplied by seconds. */
 export interface SandboxUsageRow {
   readonly sandboxId: string;
   readonly dayMs: number;
@@ -19,8 +19,8 @@ export interface SandboxUsageRow {
 }
 
 /**
- * What the sandboxes of an organization used, one row per sandbox and day, by day. Computed from the runs: one
- * that lasts counts until now.
+ * Usage of an organization's sandboxes, one row per sandbox and day, by day. Computed from the runs; one that is still running counts
+ * until now.
  */
 export async function readSandboxUsage(
   db: Database,
@@ -53,7 +53,7 @@ function sumRuns(stored: readonly StoredRuns[], window: TimeWindow): readonly Sa
   return [...days].toSorted(([a], [b]) => a - b).flatMap(([, sums]) => [...sums.values()].map(toRow));
 }
 
-/** `<start>/<end>,<start>/,…`: every time is as long as every other. */
+/** Parses `<start>/<end>,<start>/,…`; all times have the same length. */
 function* readStretches(text: string): Generator<Stretch> {
   for (let at = 0; at < text.length;) {
     const startMs = parseStored(text, at);
@@ -73,7 +73,7 @@ function sumOf(days: Map<number, Map<string, Sum>>, sandboxId: string, dayMs: nu
   return sum;
 }
 
-/** Sums are whole numbers until here, so that nothing is lost by rounding on the way. */
+/** Sums are whole numbers until here, so that rounding loses nothing on the way. */
 function toRow({ sandboxId, dayMs, vcpuMs, memoryMibMs, diskMibMs }: Sum): SandboxUsageRow {
   return {
     sandboxId,

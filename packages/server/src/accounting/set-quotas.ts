@@ -12,7 +12,7 @@ export type QuotaChanges = Readonly<Record<string, unknown>>;
 const OPERATOR: Actor = { kind: 'system', code: 'operator', label: 'operator of this server' };
 
 /**
- * Changes what an organization has to keep to; what is not named stays as it is. Sandboxes that run are left alone.
+ * Changes limits of an organization; fields that are not named keep their values. Running sandboxes are left alone.
  * @throws PlatformError `invalid_request` naming the field, `org_not_found`
  */
 export async function setQuotas(
@@ -25,7 +25,7 @@ export async function setQuotas(
   const { plan, is_suspended: isSuspended, ...limits } = changes;
   if (typeof plan === 'string') await requirePlan(db, plan);
   const apply = async (transaction: Database) => {
-    // First, because it takes the lock: what is read below cannot change any more.
+    // Comes first, because it takes the lock: what is read below cannot change any more.
     await appendEvent(transaction, {
       organizationId,
       type: 'quota_changed',
@@ -44,7 +44,7 @@ export async function setQuotas(
   await (db.isTransaction ? apply(db) : inTransaction(db, apply));
 }
 
-/** Who changes them, for the audit event. */
+/** The actor of the change, for the audit event. */
 export interface Origin {
   readonly actor: Actor;
   readonly requestId: string | null;

@@ -13,7 +13,7 @@ type Metric = UsageSummary['daily'][number]['metric'];
 const GIB = 2 ** 30;
 const MIB_PER_GIB = 1024;
 
-/** The month so far, what it costs at the prices of the plan, and what it will cost if it goes on like this. */
+/** Usage of the month so far, its cost at the plan's prices, and the projected cost of the whole month. */
 export async function summarizeUsage(
   db: Database,
   organizationId: string,
@@ -37,7 +37,7 @@ export async function summarizeUsage(
   const items = priceItems(plan, limits, totals, (endMs - startMs) / 1000 / HOUR_SECONDS);
   const usageCents = items.reduce((sum, item) => sum + item.amount_cents, 0);
   const subscriptionCents = Math.round(plan.subscription_price_cents ?? 0);
-  // In the first moment of a month there is nothing to extrapolate from.
+  // At the first moment of a month there is nothing to extrapolate from.
   const growth = nowMs === startMs ? 1 : (endMs - startMs) / (nowMs - startMs);
   return {
     period_start: new Date(startMs).toISOString(),
@@ -78,7 +78,7 @@ function priceItems(
     usd: number | null,
     included: number | null,
   ) => {
-    // Where more than what is included can be paid for, null includes nothing: there is no unlimited gift.
+    // Where overage has a price, an included amount of null means zero, not unlimited.
     const billable = Math.max(0, quantity - (included ?? 0));
     return { name, quantity, unit, amount_cents: Math.round(billable * (usd ?? 0) * 100) };
   };

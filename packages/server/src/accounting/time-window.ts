@@ -3,7 +3,7 @@ import type { StoredWindow } from '../store/usage.ts';
 export const DAY_MS = 24 * 60 * 60 * 1000;
 export const HOUR_SECONDS = 60 * 60;
 
-/** Milliseconds since 1970; `[fromMs, toMs)`. What still lasts, lasts until `nowMs`. */
+/** Milliseconds since 1970; `[fromMs, toMs)`. A stretch without an end counts until `nowMs`. */
 export interface TimeWindow {
   readonly fromMs: number;
   readonly toMs: number;
@@ -25,15 +25,15 @@ export function toStored({ fromMs, toMs }: TimeWindow): StoredWindow {
   return { from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() };
 }
 
-/** From when until when, in milliseconds since 1970; `endMs` is null while it lasts. */
+/** In milliseconds since 1970; `endMs` is null while it lasts. */
 export interface Stretch {
   readonly startMs: number;
   readonly endMs: number | null;
 }
 
 /**
- * Calls `add` with each day that a stretch of time touches within the window, and for how long. A stretch that ends
- * before it begins, after the clock was set back, counts for nothing.
+ * Calls `add` with each day that a stretch of time touches within the window, and for how long. A stretch that ends before it begins,
+ * because the clock was set back, counts for nothing.
  */
 export function splitByDay(
   stretch: Stretch,
@@ -50,10 +50,10 @@ export function splitByDay(
   }
 }
 
-/** Characters of a time as the store has them: always `2026-01-31T00:00:00.000Z`. */
+/** Length of a stored time: always `2026-01-31T00:00:00.000Z`. */
 export const STORED_LENGTH = 24;
 
-/** Milliseconds since 1970 of the stored time at this place of a text. `Date.parse` is slow, and a bill is made of many. */
+/** Milliseconds since 1970 of the stored time at this offset of a text. `Date.parse` is too slow for the many times of a bill. */
 export function parseStored(text: string, at = 0): number {
   const two = (from: number) =>
     (text.charCodeAt(at + from) - ZERO) * 10 + text.charCodeAt(at + from + 1) - ZERO;
@@ -63,7 +63,7 @@ export function parseStored(text: string, at = 0): number {
 
 const ZERO = '0'.charCodeAt(0);
 
-/** Days before 1970 begin at midnight too. */
+/** Keeps days before 1970 beginning at midnight too. */
 function modulo(value: number, divisor: number): number {
   return ((value % divisor) + divisor) % divisor;
 }

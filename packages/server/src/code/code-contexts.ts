@@ -31,7 +31,7 @@ export interface ContextSpec {
   readonly place: InterpreterPlace;
 }
 
-/** One life of a sandbox: its contexts end with it. */
+/** One run of a sandbox, from start to stop: its contexts end with it. */
 export interface SandboxRun {
   readonly sandboxId: string;
   readonly runId: string;
@@ -43,10 +43,10 @@ export interface ContextParts extends SlotParts {
 }
 
 /**
- * An interpreter of its own, made by a caller.
- * - It ends with the run of its sandbox. When only its interpreter ended, the next code runs in a new one that was started in
- *   the same way, and is told so.
- * - Code in one context queues, also that of several servers; contexts do not wait for each other.
+ * An interpreter with its own state, made by a caller.
+ * - It ends with the run of its sandbox. If only its interpreter ended, the next code runs in a new one that was started in the same
+ *   way, and the result says so.
+ * - Code in one context queues, also when it comes through several servers; contexts do not wait for each other.
  */
 export class CodeContext {
   readonly id: string;
@@ -60,7 +60,7 @@ export class CodeContext {
     const { id, sandboxId, runId, name, cwd, sealedEnv, createdAt } = record;
     this.id = id;
     this.sandboxRun = { sandboxId, runId };
-    // Only `CodeContexts` writes these.
+    // The value was written by `CodeContexts`.
     const env =
       sealedEnv === null
         ? undefined
@@ -72,7 +72,7 @@ export class CodeContext {
     this.#database = parts.database;
   }
 
-  /** @throws PlatformError `context_lost` when it is removed meanwhile, through whichever server */
+  /** @throws PlatformError `context_lost` when the context is removed meanwhile, by this or another server */
   async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
     try {
       return await this.#inTurn(async (turn) => {
@@ -88,12 +88,12 @@ export class CodeContext {
     }
   }
 
-  /** Starts the interpreter, so that what is wrong with it is known. */
+  /** Starts the interpreter, so that a failure to start is reported now. */
   async prepare(signal: AbortSignal): Promise<void> {
     await this.#inTurn(async () => await this.#slot.prepare(signal));
   }
 
-  /** As Ctrl-C does; nothing when no code runs. */
+  /** As Ctrl-C does; without effect when no code runs. */
   async interrupt(signal: AbortSignal): Promise<void> {
     if (await interruptTurns(this.#database, this.id)) await this.#slot.interrupt(signal);
   }
@@ -102,7 +102,7 @@ export class CodeContext {
     await this.#slot.restart(signal);
   }
 
-  /** Lets go of it; it is there for other servers. */
+  /** Releases the interpreter, which stays available to other servers. */
   close(): void {
     this.#slot.close();
   }
@@ -112,7 +112,7 @@ export class CodeContext {
     await this.#slot.remove();
   }
 
-  /** Every server knows while it lasts that the context is busy. */
+  /** Marks the context as busy for all servers while the work lasts. */
   async #inTurn<T>(work: (turn: string) => Promise<T>): Promise<T> {
     const turn = await beginTurn(this.#database, this.id);
     if (turn === undefined) throw removedMeanwhile(this.id);
@@ -122,7 +122,7 @@ export class CodeContext {
       return await work(turn);
     } finally {
       clearInterval(timer);
-      // One that cannot be ended now runs out.
+      // A turn that cannot be ended now expires by itself.
       await endTurn(this.#database, turn).catch(() => undefined);
     }
   }
@@ -133,10 +133,10 @@ export class CodeContext {
   }
 }
 
-/** The contexts that callers have made, of all sandboxes. Every server of the store knows and can use them. */
+/** The contexts that callers have made, of all sandboxes. All servers of the store share them. */
 export class CodeContexts {
   readonly #parts: ContextParts;
-  /** Those that were used here, by id. */
+  /** Contexts that this server has used, by id. */
   readonly #used = new Map<string, CodeContext>();
 
   constructor(parts: ContextParts) {
@@ -144,7 +144,7 @@ export class CodeContexts {
   }
 
   /**
-   * Resolves when the interpreter runs. Work that is repeated finds what it made before.
+   * Resolves when the interpreter runs. A repeated request finds the context that the first one made.
    * @throws PlatformError `quota_exceeded`, `name_already_exists`, `exec_failed`, `sandbox_not_running`
    */
   async create(
@@ -173,7 +173,7 @@ export class CodeContexts {
     return (await listContexts(this.#parts.database, run.runId)).map((record) => this.#use(record));
   }
 
-  /** Those of a run in which code runs or waits, by id. */
+  /** Ids of a run's contexts in which code runs or waits. */
   async listBusy({ runId }: SandboxRun): Promise<ReadonlySet<string>> {
     return await listBusy(this.#parts.database, runId);
   }
@@ -195,7 +195,7 @@ export class CodeContexts {
     await context.remove();
   }
 
-  /** Lets go of the contexts of a sandbox that has stopped. */
+  /** Releases the contexts of a sandbox that has stopped. */
   forget(sandboxId: string): void {
     this.#letGo(({ sandboxRun }) => sandboxRun.sandboxId === sandboxId);
   }
@@ -235,7 +235,7 @@ export class CodeContexts {
     const { id, sandboxId, runId } = record;
     const known = this.#used.get(id);
     if (known !== undefined) return known;
-    // What is left of an earlier run, when nobody has told us of its end yet, is over.
+    // Contexts of an earlier run are over, even if no event has said so yet.
     this.#letGo(({ sandboxRun }) => sandboxRun.sandboxId === sandboxId && sandboxRun.runId !== runId);
     const context = new CodeContext(record, this.#parts);
     this.#used.set(id, context);

@@ -7,25 +7,25 @@ export interface CodeRequest {
   readonly sandboxId: string;
   readonly language: Language;
   readonly code: string;
-  /** Counted from the moment the code begins to run. */
+  /** Counted from the moment at which the code begins to run. */
   readonly timeoutMs: number | null;
   readonly listener?: RunListener;
-  /** The code runs once, however often it is asked for under this name. */
+  /** Requests with the same `Work` run the code once. */
   readonly work?: Work | null;
 }
 
 /**
  * Runs code in interpreters that keep their state.
- * - Each sandbox has one interpreter per language. It starts with the first call and lives until the sandbox stops, also when
- *   the engine or this server is restarted meanwhile.
- * - Calls of one language in one sandbox queue; all others run side by side.
- * - When an interpreter was lost, `error` of the next result says so, and a new one has started.
+ * - Each sandbox has one interpreter per language. It starts with the first call and lives until the sandbox stops, also when the engine
+ *   or this server is restarted meanwhile.
+ * - Calls of one language in one sandbox queue; all others run in parallel.
+ * - After an interpreter was lost, `error` of the next result says so, and a new one has started.
  * - A signal that aborts ends the wait at once and interrupts the code as a timeout does.
  */
 export interface CodeRunner {
   /** @throws PlatformError when the code could not be run; code that fails is a result. */
   run(request: CodeRequest, signal: AbortSignal): Promise<CodeResult>;
-  /** Lets go of the interpreters of a sandbox that has stopped. */
+  /** Releases the interpreters of a sandbox that has stopped. */
   forget(sandboxId: string): void;
 }
 

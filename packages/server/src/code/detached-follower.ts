@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, type ChannelClient, type DetachedState, type ProcessExit } from '@svc/contract';
 
-/** How long a sandbox is waited for that cannot be reached: an engine is back sooner. */
+/** How long to retry while a sandbox cannot be reached; a restart of the engine takes less. */
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 50;
 const OPEN_MS = 10_000;
 
-/** `lost`: how it ended could not be found out. */
+/** `lost`: the reason could not be found out. */
 export type InterpreterEnd =
   | { readonly kind: 'exited'; readonly exit: ProcessExit }
   | { readonly kind: 'lost' };
@@ -19,13 +19,13 @@ interface Seat {
 interface Readers {
   stdout(data: Uint8Array): void;
   stderr(data: Uint8Array): void;
-  /** Bytes of the stream were kept no longer when it came to them. */
+  /** Called when bytes of the stream were dropped before they were read. */
   skipped(stream: 'stdout' | 'stderr'): void;
-  /** What was sent over the connection before may not have arrived. */
+  /** Called after a reconnect: what was sent over the connection before may not have arrived. */
   reopened(): void;
 }
 
-/** Reads what a detached process prints until it ends, each byte once, over as many connections as that takes. */
+/** Reads the output of a detached process until it ends, each byte once, and reconnects as often as that takes. */
 export class DetachedFollower {
   readonly #seat: Seat;
   readonly #readers: Readers;
@@ -78,7 +78,7 @@ export class DetachedFollower {
     return undefined;
   }
 
-  /** False: it cannot be had any more, or nobody wants it. */
+  /** False: the process cannot be reached any more, or the follower was stopped. */
   async #reopen(): Promise<boolean> {
     const { signal } = this.#closing;
     const deadline = Date.now() + PATIENCE_MS;
@@ -88,7 +88,7 @@ export class DetachedFollower {
         if (signal.aborted) this.channel.close();
         return !signal.aborted;
       } catch {
-        // An engine that is away, and one that is finding its sandboxes again, cannot be told from one without it.
+        // An engine that is away cannot be told from one that is still finding its sandboxes again.
         await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
@@ -96,7 +96,7 @@ export class DetachedFollower {
   }
 }
 
-/** The sandbox does not know the process: it was forgotten, or the sandbox was started anew. */
+/** The sandbox does not know the process: its record was dropped, or the sandbox was restarted. */
 function isGone(error: unknown): boolean {
   return error instanceof ChannelError && error.kind === 'refused';
 }

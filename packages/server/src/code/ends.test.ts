@@ -6,7 +6,7 @@ import { withEnoughTime } from '../testing/enough-time.ts';
 import { bothLanguages, success } from '../testing/both-languages.ts';
 
 const inBoth = bothLanguages();
-/** For code that is to be killed. */
+/** For tests in which code is killed. */
 const inBothSoon = bothLanguages({ killMs: 1000 });
 
 /** Assigns and reads a variable in both languages. */
@@ -62,7 +62,7 @@ for (const [what, node] of Object.entries({
       assert.equal((await run(code, 300)).status, 'timeout');
       assert.deepEqual(await run(COLLECT[language]), success(''));
       assert.deepEqual(await run(GET), success('42\n'));
-      // And it can be interrupted again.
+      // The interpreter can be interrupted again.
       const again = await run(code, 300);
       assert.equal(again.status, 'timeout', JSON.stringify(again));
       assert.deepEqual(await run(GET), success('42\n'));

@@ -5,7 +5,7 @@ import type { InterpreterProgram } from './languages.ts';
 /** A kernel imports much before it answers. */
 export const START_TIMEOUT_MS = 60_000;
 
-/** Why an interpreter did not start, in words that tell its caller what to do. */
+/** Why an interpreter did not start, and what the caller can do about it. */
 export function explainStart({ program, title }: InterpreterProgram, error: unknown): unknown {
   if (error instanceof ExecFailed && error.kind === 'not_found') {
     const message = `'${program}' is not in the sandbox; use an image that has it on its PATH`;

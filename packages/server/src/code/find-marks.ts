@@ -1,7 +1,7 @@
-/** Of every mark that is written around the output of a unit. */
+/** Length of every mark that is written around the output of a unit. */
 export const MARK_BYTES = 16;
 
-/** Which of the marks comes first in the data; of two at one place the one that is named first. */
+/** The mark that comes first in the data; of two at the same place the one that is named first. */
 export function firstOf(
   data: Buffer,
   marks: readonly Buffer[],
@@ -14,7 +14,7 @@ export function firstOf(
   return first;
 }
 
-/** How many of the last bytes are the beginning of the mark. */
+/** How many of the last bytes may be the beginning of the mark. */
 export function lengthOfBegun(data: Buffer, mark: Buffer): number {
   for (let length = Math.min(data.length, mark.length - 1); length > 0; length--) {
     if (data.subarray(data.length - length).equals(mark.subarray(0, length))) return length;

@@ -1,13 +1,13 @@
 import type { Interpreter } from './interpreter.ts';
 
-/** When the first interruption has no effect: user code may have caught it. */
+/** The pause before a second interruption, in case user code has caught the first one. */
 const REPEAT_MS = 500;
-/** On a busy machine it may take seconds until code gets to react, and what is killed loses its state. */
+/** On a busy machine it may take seconds until code reacts, and killing loses the state. */
 const KILL_MS = 5000;
 
 /**
- * Ends the code that an interpreter runs when its time is over or its caller gone: first as Ctrl-C does, then by force. Until
- * the code begins, others may have the interpreter, and nothing is done to them.
+ * Ends code when its time is over or its caller is gone: first with an interruption as Ctrl-C does, then by killing the interpreter.
+ * Does nothing before the code begins, while the interpreter may be running another unit.
  */
 export class Interruption {
   readonly #interpreter: Interpreter;
@@ -17,7 +17,7 @@ export class Interruption {
   #hasBegun = false;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #abort = () => this.#interrupt();
-  /** Set when time ran out, to what was allowed. */
+  /** The limit, once the time ran out. */
   timeoutMs: number | null = null;
   hasKilled = false;
 

@@ -3,20 +3,20 @@ import { readFileSync } from 'node:fs';
 import { KERNEL_PREFIX } from '@svc/contract';
 import type { SpareProcess } from '@svc/engine/client';
 
-/** Gives the driver a file name that nothing of the user has, so that its frames can be told from theirs. */
+/** Gives the driver a file name that user code cannot have, so that its frames can be told from the user's. */
 const PYTHON_START =
   "import sys\nfor text in [sys.argv.pop(1) for _ in range(int(sys.argv.pop(1)))]: exec(compile(text, '<svc driver>', 'exec'))";
-/** In this order, and with names in common. */
+/** Loaded in this order, into one namespace. */
 const PYTHON_DRIVER = ['python-wire.py', 'python-results.py', 'python-commands.py', 'python-driver.py'];
 const KERNEL_DRIVER = ['python-wire.py', 'python-results.py', 'kernel-driver.py'];
-/** The first one loads the others. */
+/** The first file loads the others. */
 const NODE_DRIVER = ['node-driver.cjs', 'node-imports.cjs', 'node-results.cjs', 'node-errors.cjs'];
 
-/** How an interpreter is started. Its driver is told in its own file what it speaks with us. */
+/** How an interpreter is started. The protocol is described in the driver's own file. */
 export interface InterpreterProgram {
   readonly program: string;
   readonly args: readonly string[];
-  /** What callers know it by, in words. */
+  /** The name that messages to callers use. */
   readonly title: string;
 }
 
@@ -25,7 +25,7 @@ const INTERPRETERS = {
   node: { program: 'node', args: ['-e', ...NODE_DRIVER.map(readDriver)], title: "'node'" },
 } as const satisfies Record<string, InterpreterProgram>;
 
-/** Spoken by an interpreter with a driver of ours, or by a Jupyter kernel of the image. */
+/** Either with a driver of ours, or with a Jupyter kernel of the image. */
 export type Language = keyof typeof INTERPRETERS | `${typeof KERNEL_PREFIX}${string}`;
 
 const KERNEL_ARGS = pythonArgs(KERNEL_DRIVER);
@@ -41,7 +41,7 @@ export function languageOfKernel(kernel: string): Language {
   return `${KERNEL_PREFIX}${kernel}`;
 }
 
-/** Undefined when it is no kernel's. */
+/** Undefined when the language is not a kernel's. */
 export function kernelOf(language: Language): string | undefined {
   return language.startsWith(KERNEL_PREFIX) ? language.slice(KERNEL_PREFIX.length) : undefined;
 }
@@ -50,12 +50,12 @@ function pythonArgs(files: readonly string[]): readonly string[] {
   return ['-c', PYTHON_START, `${files.length}`, ...files.map(readDriver)];
 }
 
-/** Where the drivers read their units. */
+/** The descriptor from which drivers read units. */
 export const CONTROL_FD = 12;
 
 /**
- * The interpreter that a sandbox may have before anybody ran code in it. Named after what it is started from, because a server of
- * another version speaks with another driver.
+ * The interpreter that a sandbox may start before the first call. Its key is derived from the command that starts it, because a server
+ * of another version has another driver.
  */
 export function spareOf(language: Language): SpareProcess {
   const { program, args } = interpreterOf(language);

@@ -29,7 +29,7 @@ test('code has a lease while it runs; an interpreter that waits has none, also w
   const lease = leases[0] ?? null;
   assert.ok(lease !== null && lease > 0);
   assert.deepEqual(leases.splice(0), [lease, null]);
-  // The others begin before the lease of the one before is ended, and have it.
+  // Each begins before the lease of the one before has ended, and keeps it.
   await Promise.all([run('1'), run('import time; time.sleep(0.2)'), run('1')]);
   await untilEnded();
   assert.deepEqual(leases.splice(0), [lease, null]);

@@ -2,7 +2,7 @@ import type { InterpreterEnd } from './interpreter.ts';
 
 const STATE_LOST = 'its state is lost and a new one takes its place';
 
-/** Of code that did not react to being interrupted. */
+/** For code that did not react to being interrupted. */
 export const KILLED_NOTE = `[The code did not react to the interruption, so the interpreter was killed; ${STATE_LOST}]\n`;
 export const INTERRUPTED_NOTE = '[Interrupted on request; the state is kept]\n';
 const LOST_NOTE =
@@ -20,7 +20,7 @@ const SIGNAL_NAMES: Readonly<Record<number, string>> = {
   15: 'SIGTERM',
 };
 
-/** What a caller reads about an interpreter that is gone. */
+/** The note for a caller whose interpreter is gone. */
 export function describeEnd(end: InterpreterEnd): string {
   if (end.kind === 'lost') return LOST_NOTE;
   const { reason, code, signal } = end.exit;

@@ -93,7 +93,7 @@ inBoth(
   },
 );
 
-/** Speaks when the file is there, which the test makes after the call has ended. */
+/** Prints once the file is there, which the test makes after the call has ended. */
 const LATE = 'until [ -e "$0" ]; do sleep 0.05; done; echo late';
 
 inBoth(
@@ -126,7 +126,7 @@ inBoth(
     await run(code);
     const name = language === 'python' ? 'kept' : 'var kept';
     assert.equal((await run(`${name} = "still" + "here"`)).status, 'success');
-    // Its flood may have left no room in the output of the call before; there is none when it is gone.
+    // Its flood may have filled the output limit of the call before; afterwards there is room again.
     const wait = language === 'python' ? 'p.wait()' : 'await new Promise((r) => p.once("exit", r))';
     assert.equal((await run(`p.kill(); ${wait}`)).status, 'success');
     assert.deepEqual(await run('kept'), success("'stillhere'\n"));

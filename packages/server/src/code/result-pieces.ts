@@ -2,21 +2,21 @@ import { MAX_FORM_BYTES } from '@svc/contract';
 
 const LENGTH_BYTES = 4;
 const MORE = 0x80_00_00_00;
-/** With its mark and its length a piece is written to a pipe at once. */
+/** A pipe takes this much in one write, with mark and length. */
 const MAX_PIECE_BYTES = 4096;
-/** The largest form, and room for the others of the same result and for what is said about them. */
+/** The largest form, with room for the other forms and for metadata. */
 const MAX_WHOLE_BYTES = 2 * MAX_FORM_BYTES;
 
-/** What a driver says of one value that code showed; null when it is more than any driver says. */
+/** What a driver sends about one value; null when it is larger than a driver sends. */
 export type ResultBytes = Buffer | null;
 
-/** `none`: no driver wrote it. */
+/** `none`: not written by a driver. */
 export type Piece =
   | { readonly end: number; readonly bytes: Buffer; readonly isLast: boolean }
   | 'unfinished'
   | 'none';
 
-/** The piece that a mark stood before. No driver writes the last mark inside of one; code that does ends its unit, as ever. */
+/** Parses the piece behind a mark. No driver writes the last mark inside of a piece; code that does ends its own unit. */
 export function readPiece(data: Buffer, last: Buffer): Piece {
   if (data.length < LENGTH_BYTES) return 'unfinished';
   const header = data.readUInt32BE(0);
@@ -28,17 +28,17 @@ export function readPiece(data: Buffer, last: Buffer): Piece {
   return data.length < end ? 'unfinished' : { end, bytes: data.subarray(LENGTH_BYTES, end), isLast };
 }
 
-/** Joins the pieces of results, which come one result after the other. */
+/** Joins pieces to results; results are not interleaved. */
 export class ResultPieces {
   #pieces: Buffer[] = [];
   #length = 0;
 
-  /** The whole, with its last piece; what is too much for memory is let go of as it comes. */
+  /** Returns the result with its last piece. The pieces of a result that is too large are dropped as they come. */
   add({ bytes, isLast }: { readonly bytes: Buffer; readonly isLast: boolean }): ResultBytes | undefined {
     this.#length += bytes.length;
     const isTooLarge = this.#length > MAX_WHOLE_BYTES;
     if (isTooLarge) this.#pieces = [];
-    // The data they come in is reused.
+    // Copied, because the buffer is reused.
     else this.#pieces.push(Buffer.from(bytes));
     if (!isLast) return undefined;
     const whole = isTooLarge ? null : Buffer.concat(this.#pieces);

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Work } from '../store/idempotency.ts';
 import type { OutputListener, UnitOutcome } from './interpreter.ts';
 
-/** Hears of a run while it goes on, and what a result does not say. */
+/** Receives what happens during a run, and notes that are not part of the result. */
 export interface RunListener extends Omit<OutputListener, 'shown'> {
   /** A value that the code showed. */
   result(result: CodeRunResult): void;
@@ -15,7 +15,7 @@ export interface RunListener extends Omit<OutputListener, 'shown'> {
 
 export interface RunHow extends Pick<UnitOutcome, 'result' | 'exception'> {
   readonly isInterrupted: boolean;
-  /** Something of its results is missing. */
+  /** Some results were dropped. */
   readonly isTruncated: boolean;
 }
 
@@ -23,11 +23,11 @@ export interface SlotRequest {
   readonly code: string;
   readonly timeoutMs: number | null;
   readonly listener?: RunListener;
-  /** The code runs once, however often it is asked for under this name. */
+  /** Requests with the same `Work` run the code once. */
   readonly work?: Work | null;
-  /** Asked when its turn has come; what it throws is thrown, and the code does not run. */
+  /** Called when the turn of this request has come; if it throws, the code does not run and the caller gets the error. */
   readonly admit?: () => Promise<void>;
-  /** Whether somebody has asked for its end. */
+  /** Whether an interruption was requested, also through another server. */
   readonly wasInterrupted?: () => Promise<boolean>;
 }
 
@@ -40,11 +40,11 @@ export interface CodeResult {
 }
 
 export interface SlotParts {
-  /** Opens a new channel with every call; the slot closes it. */
+  /** Opens a new channel with each call; the slot closes it. */
   readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
-  /** Told which interpreter a sandbox has that was started with nothing but what the sandbox says. */
+  /** Called with the interpreter of a sandbox that was started with the sandbox's own settings. */
   readonly onUsed?: (sandboxId: string, process: SpareProcess) => void;
   readonly logger: Pick<Logger, 'debug'>;
-  /** For how long code may ignore that it is interrupted before it is killed. */
+  /** How long code may ignore an interruption before it is killed. */
   readonly killMs?: number;
 }

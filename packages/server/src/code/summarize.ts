@@ -5,7 +5,7 @@ import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } f
 import type { ResultReader } from './result-reader.ts';
 import type { CodeResult, SlotRequest } from './slot-request.ts';
 
-/** What is known of code that has ended. */
+/** The outcome of code that has ended. */
 export interface Ran {
   readonly interpreter: Interpreter;
   readonly outcome: UnitOutcome;
@@ -16,8 +16,8 @@ export interface Ran {
 }
 
 /**
- * What code came to, for its caller, and for who listens. `explainLoss`: why the connection broke. `tellsEnd`: that its interpreter has
- * ended, or was given up, is said in it.
+ * Builds the result of a run for its caller and its listener. `explainLoss`: finds out why the connection broke. `tellsEnd`: the result
+ * reports that its interpreter has ended or was given up.
  */
 export async function summarize(
   ran: Ran,

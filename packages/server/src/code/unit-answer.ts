@@ -1,13 +1,13 @@
-/** How a unit ended, as the driver says. */
+/** How a unit ended, according to the driver. */
 export type UnitEnd = 'success' | 'error' | 'interrupted';
 
 export interface UnitAnswer {
   readonly end: UnitEnd;
-  /** Streams that the user's code has taken away for good. */
+  /** Streams that the user's code has closed for good. */
   readonly lostStreams: readonly ('stdout' | 'stderr')[];
   /** The value of a last expression as it was shown. */
   readonly result: string | null;
-  /** What ended the code. */
+  /** The exception that ended the code. */
   readonly exception: UnitException | null;
 }
 
@@ -15,7 +15,7 @@ export interface UnitException {
   readonly name: string;
   readonly message: string;
   readonly traceback: string;
-  /** Of the code that was sent, outermost first. */
+  /** Frames of the code that was sent, outermost first. */
   readonly frames: readonly UnitFrame[];
 }
 
@@ -32,7 +32,7 @@ const LOST_STDOUT = 1;
 const LOST_STDERR = 2;
 /** Result, and name, message, traceback and frames of an exception. */
 const TEXTS = 5;
-/** Drivers of earlier versions say no more. */
+/** Drivers of earlier versions send no frames. */
 const LEAST_TEXTS = 4;
 const MAX_FRAMES = 50;
 const MAX_FRAME_TEXT = 500;
@@ -71,7 +71,7 @@ export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
   };
 }
 
-/** What cannot be from the driver is left out. */
+/** Entries that cannot be from the driver are left out. */
 function readFrames(text: string): readonly UnitFrame[] {
   let said: unknown;
   try {

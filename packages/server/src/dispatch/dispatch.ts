@@ -10,7 +10,7 @@ import {
 import type { Progress } from '../sandboxes/start-progress.ts';
 import { requireReach, type Caller } from '../access/caller.ts';
 
-/** How a caller follows and ends its call. */
+/** The part of a call that its transport provides. */
 export interface CallContext {
   readonly requestId: string;
   /** Aborts when the caller goes away or cancels. */
@@ -18,7 +18,7 @@ export interface CallContext {
   readonly onProgress: (progress: Progress) => void;
 }
 
-/** What a handler gets beside its input. */
+/** What a handler gets besides its input. */
 export interface Call extends CallContext {
   readonly caller: Caller;
   /** The namespace of the input with its default; `*` only where the operation's access is `reach`. */
@@ -33,7 +33,7 @@ export type Handler<Name extends OperationName> = (
 /** One handler per operation: a missing one does not compile. */
 export type Handlers = { readonly [Name in OperationName]: Handler<Name> };
 
-/** Told about every call that ended, for logs and metrics. `failure` is null on success. */
+/** Called at the end of every call, for logs and metrics. `failure` is null on success. */
 export type OnCallEnd = (end: {
   readonly operation: OperationName;
   readonly requestId: string;
@@ -42,7 +42,7 @@ export type OnCallEnd = (end: {
   readonly failure: unknown;
 }) => void;
 
-/** Told about every call that failed, before its caller is; for what is to be on record. @returns what the caller is told */
+/** Called with every failure before the caller gets it, to record it. @returns the error that the caller gets */
 export type OnFailure = (
   failed: {
     readonly operation: OperationName;
@@ -54,8 +54,8 @@ export type OnFailure = (
 ) => Promise<unknown>;
 
 /**
- * The one way from every transport to the handlers: checks the input, checks that the caller may, runs the handler.
- * The transport has authenticated the caller before, so that nobody without a credential learns anything.
+ * Runs every call, from all transports: validates the input, checks the caller's rights, runs the handler. The transport has
+ * authenticated the caller before, so that callers without a credential learn nothing.
  */
 export class Dispatch {
   readonly #handlers: Handlers;

@@ -3,14 +3,16 @@ import type { Sealer } from '../secrets/sealer.ts';
 const REQUEST = 'idempotency request';
 const BODY = 'idempotency body';
 
-/** What is kept of a request to recognize it by: `<request>` or `<request>:<body>`, from which nobody can guess either. */
+/**
+ * Stored to recognize a repeated request: `<request>` or `<request>:<body>`, keyed digests that do not let a reader guess the content.
+ */
 export interface Fingerprint {
   readonly text: string;
-  /** Whether what is kept is of the same request. A streamed body is compared later, when it was read. */
+  /** Whether the stored fingerprint is of the same request. A streamed body is compared later, once it was read. */
   isSame(stored: string): boolean;
   /** With the digest of a streamed body. */
   withBody(digest: string): string;
-  /** True also when one of them has no body. */
+  /** True also when one of the two has no body. */
   isSameBody(stored: string, digest: string | undefined): boolean;
 }
 

@@ -18,19 +18,19 @@ import {
 import type { Fingerprint } from './fingerprint.ts';
 import { wakeOf } from './wake.ts';
 
-/** A server that is not heard of for so long is taken for dead. */
+/** A server whose lease is not renewed for this long is taken for dead. */
 const LEASE_MS = 10_000;
-/** Of a call that has done its work and is not answered yet. */
+/** Lease of a call that has done its work and has not sent its answer. */
 const SETTLED_LEASE_MS = 6000;
 const RENEW_MS = 2000;
-/** Calls of this server wake those who wait for them; this is for the calls of other servers, and for those that were killed. */
+/** Waiters in this process are woken; polling covers calls of other servers and of servers that were killed. */
 const POLL_MS = 500;
 const MAX_WAIT_MS = 120_000;
-/** Outcomes that a repetition may change are not remembered. */
+/** Outcomes that a repetition may change are not stored. */
 const FIRST_UNREMEMBERED_STATUS = 500;
 const TOO_MANY_REQUESTS = 429;
 
-/** An answer as it is remembered: the body is JSON text. */
+/** A stored answer: the body is JSON text. */
 export interface Outcome {
   readonly status: number;
   readonly body: string;
@@ -38,29 +38,29 @@ export interface Outcome {
 
 export type Remembered = Outcome & { readonly fingerprint: string; readonly work: Work };
 
-/** The first call of a key: it alone does the work. */
+/** The first call with a key: only this one does the work. */
 export interface FirstCall {
   readonly work: Work;
-  /** The answer of an earlier call that did the work and did not come to its end; that is what is left to do. */
+  /** The answer of an earlier call that did the work but did not finish; only the remaining steps are to be done. */
   readonly admitted: Remembered | undefined;
   /**
-   * Notes the answer in the transaction of the change itself. Until `end` it may become another one; `isLast`: it will not, so that
+   * Stores the answer in the transaction of the change itself. It can still be replaced until `end`. With `isLast` it is final, so that
    * `end` has nothing to write once `hasEnded` says that the transaction was committed.
-   * @throws PlatformError `unavailable` when another call has begun to do the work, so that this one undoes it
+   * @throws PlatformError `unavailable` when another call has begun to do the work, so that this one rolls back
    */
   settle(transaction: Database, outcome: Outcome, isLast?: boolean): Promise<void>;
   hasEnded: boolean;
   /** The change was undone, in this transaction. */
   unsettle(transaction: Database): Promise<void>;
-  /** The call is over. `fingerprint` replaces the first one, where it is known only after the body was read. */
+  /** Ends the call. `fingerprint` replaces the first one, where it is known only after the body was read. */
   end(outcome: Outcome, fingerprint?: string): Promise<void>;
-  /** The call did not come to its end; the next one with this key goes on where this one stopped. */
+  /** Releases the key without an outcome; the next call with it continues where this one stopped. */
   letGo(): Promise<void>;
 }
 
 /**
- * Lets the work of one key happen once. Others with the same key wait for it and get its outcome.
- * @throws PlatformError `idempotency_conflict` when the key was used for something else
+ * Lets the work of one key happen once. Parallel calls with the same key wait for it and get its outcome.
+ * @throws PlatformError `idempotency_conflict` when the key was used for a different request
  */
 export async function beginOnce(
   database: Database,
@@ -72,7 +72,7 @@ export async function beginOnce(
   const deadline = Date.now() + MAX_WAIT_MS;
   const wake = wakeOf(database);
   for (;;) {
-    // Listened for before it is looked, so that no end falls in between.
+    // Listens before it looks, so that it cannot miss an end in between.
     using end = wake.listen(nameOf(key));
     const found = await claimKey(database, claim, fingerprint.text, LEASE_MS);
     const become = (work: Work, admitted?: Remembered) =>
@@ -95,8 +95,9 @@ export async function beginOnce(
 }
 
 /**
- * What the key gave, for whoever may not ask any more: nothing is done for them. Undefined when there is nothing yet.
- * @throws PlatformError `idempotency_conflict` when the key was used for something else
+ * The stored outcome of the key, for a caller that has lost the right to run the call; no work is done. Undefined when there is no
+ * outcome yet.
+ * @throws PlatformError `idempotency_conflict`
  */
 export async function findOutcome(
   database: Database,
@@ -144,7 +145,7 @@ function firstCall(
   wake: () => void,
 ): FirstCall {
   const renewal = setInterval(() => {
-    // A renewal that fails costs at most the exclusiveness of a call that lasts longer than its lease.
+    // If a renewal fails, the worst case is a second call running beside one that lasts longer than its lease.
     extendLease(database, claim, { claimedMs: LEASE_MS, settledMs: SETTLED_LEASE_MS }).catch(() => undefined);
   }, RENEW_MS);
   renewal.unref();

@@ -3,8 +3,8 @@ import { DEFAULT_PAGE_SIZE } from '@svc/contract/rest';
 import type { PageRequest, Position } from '../store/page-request.ts';
 
 /**
- * Reads `limit` and `cursor`. A cursor holds the sort values of the last row that was sent, so that pages neither skip nor
- * repeat while rows come and go; `list` names the list it belongs to.
+ * Reads `limit` and `cursor`. A cursor holds the sort values of the last row that was sent, so that pages neither skip nor repeat rows
+ * while others are added and removed; `list` names the list it belongs to.
  * @throws PlatformError `invalid_cursor`
  */
 export function readPage(
@@ -45,14 +45,14 @@ function decodeCursor(cursor: string, list: string, columns: number): Position {
     // Only what `encodeCursor` wrote has this shape; the values are used as query parameters alone.
     if (name === list && position.length === columns && isPosition) return position as Position;
   } catch {
-    // Not even JSON: refused below like every other cursor that is not ours.
+    // Not even JSON: refused below like every other invalid cursor.
   }
   throw new PlatformError('invalid_cursor', 'cursor is not one of this list; start again without it', {
     details: { field: 'cursor' },
   });
 }
 
-/** Databases do not agree about NUL: some refuse the whole query. */
+/** Text with NUL is refused: some databases fail the whole query. */
 function isText(value: unknown): boolean {
   return typeof value === 'string' && !value.includes('\0');
 }

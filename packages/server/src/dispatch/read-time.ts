@@ -1,10 +1,10 @@
 import { badField } from './rest-dispatch.ts';
 
-/** Days that do not exist are refused, though `Date` would take them for the next month's. */
+/** Finds days that do not exist, which `Date` would move to the next month. */
 const PARTS = /^(\d{4})-(\d{2})-(\d{2})/;
 
 /**
- * Milliseconds since 1970 of an RFC 3339 time from a query. Smaller parts are cut off.
+ * Milliseconds since 1970 of an RFC 3339 time from a query. Fractions below a millisecond are cut off.
  * @throws PlatformError `invalid_request` naming the field
  */
 export function readTime(field: string, text: string): number {

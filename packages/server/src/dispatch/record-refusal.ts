@@ -7,8 +7,8 @@ import { appendEvent, type Actor } from '../store/events.ts';
 import { findOrganization } from '../store/organizations.ts';
 
 /**
- * Notes that an organization asked for more than it may have. Call it when the transaction that was refused is undone, so
- * that the event stays. Errors of other kinds are none of its business.
+ * Records that an organization asked for more than its quota. Call it after the refused transaction was rolled back, so that the event
+ * stays. Ignores other errors.
  */
 export async function recordRefusal(
   database: Database,
@@ -33,7 +33,7 @@ export async function recordRefusal(
   );
 }
 
-/** The same for calls of the self-hosted surface, whose namespaces are organizations; `explain` as for the control plane. */
+/** The same for the self-hosted surface, whose namespaces are organizations; `explain` as for the control plane. */
 export function recordRefusedCalls(
   database: Database,
   explain: (error: unknown, organizationId: string) => Promise<unknown>,

@@ -6,9 +6,9 @@ import type { OrganizationRecord } from '../store/organizations.ts';
 import type { SessionRecord } from '../store/sessions.ts';
 import type { UserRecord } from '../store/users.ts';
 
-/** What a handler of the control plane gets beside its input. */
+/** What a handler of the control plane gets besides its input. */
 export interface RestCall {
-  /** The one that the key or the path names. Reading it in an operation without one is a bug and throws. */
+  /** The organization of the key or of the path. Reading it in an operation without one is a bug and throws. */
   readonly organization: OrganizationRecord;
   /** Null when an API key calls. */
   readonly user: UserRecord | null;
@@ -22,25 +22,24 @@ export interface RestCall {
   readonly requestId: string;
   readonly sourceAddress: string | null;
   readonly userAgent: string;
-  /** The version that the caller has seen, from `If-Match`; null when any will do. */
+  /** The version that the caller has seen, from `If-Match`; null: the caller accepts every version. */
   readonly expectedVersion: number | null;
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
   readonly setHeader: (name: string, value: string) => void;
-  /** Signs the caller's browser in, until then; null: out. */
+  /** Signs the caller's browser in until `expiresAt`; null: signs it out. */
   readonly setSession: (session: { readonly token: string; readonly expiresAt: string } | null) => void;
   /**
-   * Null, but where a call that can be held with `wait_for` did its change and did not live to be answered: what `commit`
-   * noted as its answer. Nothing but the waiting is left to do.
+   * Null, except in a call that can be held with `wait_for` and whose first attempt made its change but was cut off before its answer:
+   * then the answer that `commit` stored. Only the waiting is left to do.
    */
   readonly admitted: unknown;
-  /** Null without an idempotency key. What a handler does outside of the database it does under this name, once. */
+  /** Null without an idempotency key. Handlers do their work outside of the database once under this name. */
   readonly work: Work | null;
   /**
-   * Runs `work` in one transaction together with the audit events that it records. Changes of one organization come one
-   * after the other, so what `work` reads stays true until its end. `respond` gives the answer; with an idempotency key it
-   * is stored in the same transaction, so that a call that was killed afterwards is not done twice. `whenCommitted` need not wait
-   * until the disk has it.
+   * Runs `work` in one transaction together with the audit events that it records. Changes of one organization are serialized, so what
+   * `work` reads stays true until the end of the transaction. `respond` gives the answer; with an idempotency key it is stored in the
+   * same transaction, so that a call that is killed afterwards is not done twice. `whenCommitted` may run before fsync.
    */
   readonly commit: <Result>(
     work: (change: Change) => Promise<Result>,
@@ -48,17 +47,17 @@ export interface RestCall {
     whenCommitted?: (result: Result) => void,
   ) => Promise<Result>;
   /**
-   * Records an event of something that would end with the power, too: goes on when others can see it, without waiting for the disk,
-   * or, on a connection that is held open, while it is being written.
+   * Records an event whose subject would not survive a power failure either: resolves when it is visible to other connections, without
+   * fsync, or, on a connection that is held open, while it is being written.
    */
   readonly note: (event: RecordedEvent) => Promise<void>;
 }
 
 export interface Change {
   readonly db: Database;
-  /** Notes an event of the caller's organization, or of another one that the change makes or belongs to. */
+  /** Records an event of the caller's organization, or of another one that the change makes or belongs to. */
   readonly record: (event: RecordedEvent, organizationId?: string) => Promise<void>;
-  /** This change undoes what the call did before: whoever repeats the call does it anew. */
+  /** Marks the call's earlier change as undone in this transaction, so that a repetition does the work again. */
   readonly undo: () => Promise<void>;
 }
 

@@ -26,7 +26,7 @@ import {
 import type { Identify } from '../access/principal.ts';
 import { recordRefusal } from './record-refusal.ts';
 
-/** A request whose parts were read and checked against the operation's schemas. */
+/** A request that was parsed and validated against the operation's schemas. */
 export interface RestRequest {
   readonly input: {
     readonly params: unknown;
@@ -38,11 +38,11 @@ export interface RestRequest {
   readonly slug: string | undefined;
   readonly authorization: string | undefined;
   readonly idempotencyKey: string | undefined;
-  /** What makes two requests the same: method, path, query and a JSON body, as text. */
+  /** Identifies a repeated request: method, path, query and a JSON body, as text. */
   readonly identity: string;
-  /** Of a streamed body, once it was read to its end. */
+  /** Digest of a streamed body, once it was read to its end. */
   readonly bodyDigest: (() => Promise<string>) | undefined;
-  /** Where the transport knows by itself what is asked for again, instead of by a key. */
+  /** Set where the transport recognizes a repeated request without an idempotency key. */
   readonly work?: Work;
   readonly context: RequestContext;
 }
@@ -51,13 +51,13 @@ export type RequestContext = Pick<
   RestCall,
   'requestId' | 'sourceAddress' | 'userAgent' | 'expectedVersion' | 'signal' | 'setHeader' | 'setSession'
 > & {
-  /** Where events are written beside what they tell of: aborts the signal when one cannot be written. */
+  /** Where events are written in parallel to the work; aborts the signal when one cannot be written. */
   readonly noteBeside?: (event: NewEvent) => void;
 };
 
 export type RestAnswer = { readonly kind: 'output'; readonly output: unknown } | Replay;
 
-/** The remembered outcome of an earlier call with the same idempotency key. */
+/** The stored outcome of an earlier call with the same idempotency key. */
 interface Replay {
   readonly kind: 'replay';
   readonly status: number;
@@ -78,20 +78,20 @@ export interface RestDispatchParts {
   readonly identify: Identify;
   readonly sealer: Sealer;
   /** The answer to a failure, so that it can be remembered like any other outcome. */
-  /** What a caller of this organization is told of a failure beyond its code. */
+  /** Adds details for a caller of this organization to a failure. */
   readonly explain: (error: unknown, organizationId: string) => Promise<unknown>;
   readonly describeFailure: (error: unknown) => { readonly status: number; readonly body: string };
   readonly onCallEnd: OnRestCallEnd;
 }
 
-/** These may take from the caller the right to ask again: their keys belong to the caller, not to the organization. */
+/** These may end the caller's own access: their keys belong to the caller, not to the organization. */
 const MAY_END_ACCESS: ReadonlySet<RestOperationName> = new Set([
   'organizations.update',
   'organizations.remove',
   'members.update',
 ]);
 
-/** From the transport to the handlers: who calls, may they, was it done before, and then the work. */
+/** From transport to handler: authenticates, authorizes, replays a stored outcome, or runs the handler. */
 export class RestDispatch {
   readonly #parts: RestDispatchParts;
 
@@ -100,8 +100,8 @@ export class RestDispatch {
   }
 
   /**
-   * Who calls and in whose name. The transport asks before it reads a body, so that strangers cannot send one. Whoever
-   * repeats with a key what took their right away is let in as far as the answer that they got.
+   * Authenticates and authorizes the caller. The transport calls this before it reads a body, so that unauthenticated callers cannot
+   * send one. A caller that lost its right by this very call may repeat it with the same key and gets the stored answer.
    */
   async admit(
     name: RestOperationName,
@@ -114,7 +114,7 @@ export class RestDispatch {
       return await authorize(database, REST_OPERATIONS[name], request.slug, principal);
     } catch (error) {
       const mayBeRepetition = MAY_END_ACCESS.has(name) && request.isRepeatable;
-      // A member who is none any more is forbidden it; the developer is told that there is no such organization.
+      // A former member gets `forbidden`; the developer is told that there is no such organization.
       const isShutOut = PlatformError.is(error, 'forbidden') || PlatformError.is(error, 'org_not_found');
       if (!mayBeRepetition || !isShutOut) throw error;
       return { ...asPerson(principal, REST_OPERATIONS[name]), refusal: error };
@@ -143,7 +143,7 @@ export class RestDispatch {
     }
   }
 
-  /** What was refused was undone with its transaction; that it was asked for is worth knowing. */
+  /** The refused work was rolled back with its transaction; the attempt itself is recorded. */
   async #noteRefusal(
     operation: RestOperationName,
     { context }: RestRequest,
@@ -158,7 +158,7 @@ export class RestDispatch {
 
   async #once(name: RestOperationName, request: RestRequest, authority: Authority): Promise<RestAnswer> {
     const { idempotencyKey: key } = request;
-    // Nobody yet, and so all of them one: what one of them was answered is nothing to another.
+    // Requests without a caller share one scope, so their outcomes must not be stored for one another.
     if (key === undefined || isForAnyone(name))
       return { kind: 'output', output: await this.#run(name, request, authority) };
     const { database, describeFailure, sealer } = this.#parts;
@@ -188,7 +188,7 @@ export class RestDispatch {
     }
   }
 
-  /** The work was done by a call that did not come to its end: its server died, or its caller went away while it was held. */
+  /** Continues a call that did its work but did not finish: its server died, or its caller disconnected while it was held. */
   async #resume(
     name: RestOperationName,
     request: RestRequest,
@@ -211,7 +211,7 @@ export class RestDispatch {
     }
   }
 
-  /** The same answer; one that is streamed is streamed anew, of the same work. */
+  /** Sends the stored answer; a stream is started anew, on the same work. */
   async #repeat(
     name: RestOperationName,
     request: RestRequest,
@@ -262,7 +262,7 @@ export class RestDispatch {
       expectedVersion: context.expectedVersion,
       setHeader: context.setHeader,
       setSession: context.setSession,
-      // Not copied: reading it makes it.
+      // A getter: reading it creates the signal.
       get signal() {
         return context.signal;
       },
@@ -321,7 +321,7 @@ export class RestDispatch {
             undo: async () => await first?.unsettle?.(transaction),
           };
           const result = await work(change);
-          // All that is remembered of a stream is that it began.
+          // Of a stream only the fact that it began is stored.
           const body = isLast ? NO_BODY : respond && toRemember(name, respond(result));
           if (body !== undefined)
             await first?.settle?.(transaction, { status: REST_OPERATIONS[name].status, body }, isLast);
@@ -337,7 +337,7 @@ export class RestDispatch {
 
 const NO_BODY = 'null';
 
-/** A call with a key; of one that was over, only what it did is known. */
+/** A call with a key; for one that is over only its work is known. */
 type Begun = Pick<FirstCall, 'work'> & Partial<FirstCall>;
 
 function isForAnyone(name: RestOperationName): boolean {
@@ -350,7 +350,7 @@ function isStreamed(name: RestOperationName): boolean {
   return output === EVENT_STREAM;
 }
 
-/** Secrets are shown once and never kept, also not for whoever asks again. */
+/** Secrets are shown once and never stored, not for a repetition either. */
 function toRemember(name: RestOperationName, output: unknown): string {
   const { secretField }: RestOperation = REST_OPERATIONS[name];
   if (secretField === undefined) return JSON.stringify(output);
@@ -362,7 +362,7 @@ function requireOrganization<T>(organization: T | null): T {
   return organization;
 }
 
-/** The organization's, so that whoever of it repeats a call gets the same answer. */
+/** Scoped to the organization, so that each of its callers gets the same answer when it repeats a call. */
 function scopeOf(name: RestOperationName, { organization, user }: Authority): string {
   const own = user?.id ?? '';
   return MAY_END_ACCESS.has(name) ? own : (organization?.id ?? own);

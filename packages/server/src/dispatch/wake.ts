@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { Database } from '../store/database.ts';
 
-/** Tells those who wait in this process that something came to its end. */
+/** Notifies waiters of this process that a piece of work has ended. */
 export interface Wake {
   wake(name: string): void;
   /** Notices every end from now on, until it is disposed of. */
@@ -15,7 +15,7 @@ export interface Listening extends Disposable {
 
 const wakes = new WeakMap<Database, Wake>();
 
-/** One for each store. */
+/** One instance per store. */
 export function wakeOf(database: Database): Wake {
   let wake = wakes.get(database);
   if (wake === undefined) wakes.set(database, (wake = createWake()));
@@ -24,7 +24,7 @@ export function wakeOf(database: Database): Wake {
 
 function createWake(): Wake {
   const ends = new EventEmitter();
-  // As many as there are requests.
+  // One listener per waiting request, without a limit.
   ends.setMaxListeners(0);
   return {
     wake: (name) => void ends.emit(name),
@@ -53,7 +53,7 @@ async function rejectOnAbort(signal: AbortSignal, until: AbortSignal): Promise<v
   try {
     await once(signal, 'abort', { signal: until });
   } catch {
-    // Nobody listens any more.
+    // There are no listeners left.
     return;
   }
   signal.throwIfAborted();

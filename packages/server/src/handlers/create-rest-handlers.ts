@@ -33,7 +33,7 @@ import { webhookHandlers, type WebhookParts } from './webhooks/webhooks.ts';
 import type { RestHandlers } from '../dispatch/rest-handlers.ts';
 import type { MetricHistory } from '../accounting/metric-history.ts';
 
-/** What the handlers of the control plane work with; each is given what it needs. */
+/** Everything that the handlers of the control plane need; each handler takes a part. */
 export type RestParts = AccountParts &
   ProviderSessionParts &
   CapabilityParts &
@@ -46,7 +46,7 @@ export type RestParts = AccountParts &
   VolumeParts &
   WebhookParts & {
     readonly metricHistory: MetricHistory;
-    /** Null: as many as they like. */
+    /** Null: no limit. */
     readonly maxOrganizationsPerUser: number | null;
   };
 

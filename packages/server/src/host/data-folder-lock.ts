@@ -11,10 +11,10 @@ import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
 /**
- * Holds a data folder for this process until it ends, however it ends. The lock is a listening socket in the abstract
- * namespace: the kernel lets one process have the name and frees it with the process, so nothing stale can be left.
- * @returns undefined when another process of ours holds it. @throws StartError when we may not enter the folder, and when a user of the
- * host has taken the name
+ * Locks a data folder for this process until the process ends. The lock is a listening socket in the abstract namespace: the kernel
+ * gives the name to one process and frees it with the process, so the lock is never stale.
+ * @returns undefined when another process of ours holds it
+ * @throws StartError when we may not enter the folder, and when a user of the host has taken the name
  */
 export async function lockDataFolder(
   dataFolder: string,
@@ -44,7 +44,7 @@ export async function lockDataFolder(
   };
 }
 
-/** @returns the folder by its one true path */
+/** @returns the folder's canonical path */
 async function enter(dataFolder: string): Promise<string> {
   try {
     return await realpath(dataFolder);
@@ -57,7 +57,7 @@ async function enter(dataFolder: string): Promise<string> {
   }
 }
 
-/** The outermost folder on the way that does not let us in. */
+/** The outermost folder of the path that we may not enter. */
 async function findClosed(folder: string): Promise<string> {
   const outer = dirname(folder);
   const closed = outer === folder ? folder : await findClosed(outer);

@@ -7,7 +7,7 @@ export interface Identity {
   readonly gid: number;
 }
 
-/** `UID:GID`, or the name of a user, as an option has it. */
+/** Parses `UID:GID` or the name of a user, the value of an option. */
 export function findIdentity(runAs: string, option = '--run-as'): Identity {
   const invalid = (problem: string) => new StartError(EXIT.usage, `${option}: ${problem}`);
   const checkIdentity = (identity: Identity) => {
@@ -27,7 +27,7 @@ export function findIdentity(runAs: string, option = '--run-as'): Identity {
   }
 }
 
-/** For good: nothing in this process can become root again. Modules that are needed later must be loaded before. */
+/** Permanent: nothing in this process can become root again. Modules that are needed later must be loaded before. */
 export function becomeUser({ uid, gid }: Identity): void {
   if (process.getuid?.() !== 0) return;
   // SAFETY: groups first, while we may still change them; then the group, then the user, which ends all privilege.

@@ -1,4 +1,4 @@
-/** How `svc server start` ends. `svc server start --help` lists them. */
+/** Exit codes of `svc server start`. `svc server start --help` lists them. */
 export const EXIT = {
   /** Stopped by a signal, cleanly. */
   stopped: 0,

@@ -2,16 +2,16 @@ import { PlatformError } from '@svc/contract/errors';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
-/** Of the configuration, what an explanation names. */
+/** The part of the configuration that explanations name. */
 interface StartOptions {
   readonly options: { readonly host: string; readonly port: number };
   readonly databaseUrl: string | null;
 }
 
-/** As the system calls of Node fail. */
+/** An error of Node's system calls. */
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
 
-/** What an operator can do about a start that failed; undefined when it is a bug of ours. `config`: as far as it got. */
+/** How an operator can fix a failed start; undefined when it is a bug of ours. `config`: as far as it was read. */
 export function explainStart(error: unknown, config: StartOptions | undefined): StartError | undefined {
   if (error instanceof StartError) return error;
   if (!(error instanceof Error) || config === undefined) return undefined;
@@ -36,7 +36,7 @@ export function explainStart(error: unknown, config: StartOptions | undefined): 
   return databaseUrl !== null && 'severity' in error ? databaseProblem(error) : undefined;
 }
 
-/** SAFETY: what the driver says of a database that refuses names the user, never the password. */
+/** SAFETY: the driver's message about a refused connection names the user, never the password. */
 function databaseProblem(cause: Error): StartError {
   const message = `the database of --database cannot be used: ${cause.message}`;
   return new StartError(EXIT.failed, message, { cause });

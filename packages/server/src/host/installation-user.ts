@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { dirname, resolve } from 'node:path';
 import type { Identity } from './drop-privileges.ts';
 
-/** Below the ids of sandboxes and of the engine's own programs, above those of users and packages. No user has a name here. */
+/**
+ * Below the ids of sandboxes and of the engine's own programs, above those of users and packages. No user of the host has a name here.
+ */
 const FIRST_ID = 0x0f00_0000;
 const IDS = 0x00f0_0000;
 

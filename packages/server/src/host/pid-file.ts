@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { programFile } from '@svc/contract/node-program';
 import { readProcessState } from '@svc/engine/client';
 
-/** The entry of the server. */
+/** The entry file of the server. */
 export const SERVER_MAIN = programFile(import.meta.url, {
   built: '../../build/main.js',
   source: '../main.ts',
 });
 
-/** Notes that this process is the server of the folder. Only the holder of the folder's lock does so. */
+/** Stores this process as the server of the folder. Only the holder of the folder's lock does so. */
 export async function writePid(dataFolder: string): Promise<void> {
   await noteProcess(pidPath(dataFolder), process.pid);
 }
 
-/** Notes which process faces the web, for a later supervisor that finds it without one. `pid` undefined: it could not be started. */
+/** Stores the pid of the web-facing process, for a later supervisor that has lost it. `pid` undefined: it could not be started. */
 export async function noteWeb(dataFolder: string, pid: number | undefined): Promise<void> {
   if (pid !== undefined) await noteProcess(webPath(dataFolder), pid);
 }
@@ -28,7 +28,7 @@ export async function findServer(dataFolder: string): Promise<number | undefined
   return await findProcess(pidPath(dataFolder));
 }
 
-/** The process that was noted last as facing the web; undefined when it does not run. */
+/** The web-facing process that was stored last; undefined when it does not run. */
 export async function findWeb(dataFolder: string): Promise<number | undefined> {
   return await findProcess(webPath(dataFolder));
 }
@@ -41,8 +41,8 @@ async function noteProcess(path: string, pid: number): Promise<void> {
 async function findProcess(path: string): Promise<number | undefined> {
   const [pid = '', startedAt = ''] = (await readFile(path, 'utf8').catch(() => '')).trim().split(' ');
   if (!/^[1-9]\d*$/.test(pid)) return undefined;
-  // One that has ended does not run, whether its parent has asked for its exit code or not.
-  // SAFETY: pids are used again; together with the time that a process started they are not.
+  // A process that has ended does not run, whether its parent has collected its exit code or not.
+  // SAFETY: pids are reused; a pid together with its start time is not.
   return readProcessState(Number(pid))?.startTime === startedAt ? Number(pid) : undefined;
 }
 
@@ -55,7 +55,7 @@ function pidPath(dataFolder: string): string {
   return join(dataFolder, 'server.pid');
 }
 
-/** SAFETY: root's, for what it names may be killed. */
+/** SAFETY: in root's folder, because the process that it names may be killed. */
 function webPath(dataFolder: string): string {
   return join(dataFolder, 'web.pid');
 }

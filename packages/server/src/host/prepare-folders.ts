@@ -15,13 +15,13 @@ import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
-/** Makes what the server needs of its data folder. `owner` null: whoever we are. */
+/** Makes the server's folders in its data folder. `owner` null: the current user. */
 export async function prepareFolders(
   { dataFolder, serverFolder }: { readonly dataFolder: string; readonly serverFolder: string },
   owner: Identity | null,
 ): Promise<void> {
   try {
-    // SAFETY: others may pass through to the sockets and folders that are theirs, and may not look around.
+    // SAFETY: other users may pass through to the sockets and folders that are theirs, and may not list it.
     await mkdir(dataFolder, { recursive: true, mode: 0o711 });
     await mkdir(serverFolder, { recursive: true, mode: 0o700 });
     if (owner === null) return;
@@ -40,16 +40,16 @@ async function letOthersPass(dataFolder: string): Promise<void> {
   await chmod(dataFolder, (mode & 0o7777) | 0o011);
 }
 
-/** A key may have been made by root before the first start, and the service user may be another one than the last time. */
+/** A key may have been made by root before the first start, and the service user may have changed since the last start. */
 async function giveTo({ uid, gid }: Identity, serverFolder: string): Promise<void> {
   await using folder = await openFolder(serverFolder);
   const before = await folder.stat();
   if (before.uid === uid) return;
-  // SAFETY: the folder is root's alone while its files change hands, whatever mode its user gave it, so nobody can swap one for a link
-  // meanwhile; a file with a second name elsewhere, or of a third user, is not the server's and stays as it is.
+  // SAFETY: the folder belongs to root while its files change hands, whichever mode its user gave it, so no file can be replaced by a link
+  // meanwhile; a file with a second hard link, or of a third user, is not the server's and stays as it is.
   await folder.chown(0, 0);
   await folder.chmod(0o700);
-  // The folder that was opened, wherever its path leads by now.
+  // The opened folder, even if its path leads elsewhere by now.
   const opened = `/proc/self/fd/${folder.fd}`;
   for (const name of await readdir(opened)) {
     const path = join(opened, name);
@@ -60,7 +60,7 @@ async function giveTo({ uid, gid }: Identity, serverFolder: string): Promise<voi
   await folder.chown(uid, gid);
 }
 
-/** SAFETY: the folder itself and not one that a link in its place leads to. */
+/** SAFETY: the folder itself and not the target of a link in its place. */
 async function openFolder(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);

@@ -1,9 +1,9 @@
 const FIRST_MS = 100;
 const LAST_MS = 5000;
-/** A process that ran this long has started well; its end is a new failure. */
+/** After running this long a process counts as healthy; its end is a new failure. */
 export const HEALTHY_RUN_MS = 3000;
 
-/** How long to wait before a process that ended is started again: not at all, then longer each time while it ends soon. */
+/** Back-off for restarts of a process that ended: first none, then longer each time while it ends soon. */
 export class RestartDelay {
   #nextMs = 0;
 

@@ -1,6 +1,6 @@
 import type { EXIT } from './exit-codes.ts';
 
-/** Why the server cannot start, in words for the operator, and the code to exit with. */
+/** Why the server cannot start, as a message for the operator, with the exit code. */
 export class StartError extends Error {
   readonly exitCode: number;
 

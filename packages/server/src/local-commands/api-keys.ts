@@ -28,7 +28,7 @@ export interface LocalCredential extends IssuedCredential {
   readonly expiresAt: string | null;
 }
 
-/** Without a slug the key is for the organization that requests without a namespace mean, which is made when it is missing. */
+/** Without a slug the key is for the default organization, which is made when it is missing. */
 export async function createLocalApiKey(
   place: StorePlace,
   slug: string = DEFAULT_NAMESPACE,
@@ -50,20 +50,20 @@ export async function createLocalApiKey(
   });
 }
 
-/** Those that were not revoked, newest first. */
+/** Keys that are not revoked, newest first. */
 export async function listLocalApiKeys(
   place: StorePlace,
   slug: string = DEFAULT_NAMESPACE,
 ): Promise<readonly CredentialRecord[]> {
   return await withStore(place, async (database) => {
-    // Not made yet, it has none.
+    // The default organization has no keys before it is made.
     if (slug === DEFAULT_NAMESPACE && (await findOrganization(database, slug)) === undefined) return [];
     const { id } = await requireOrganization(database, slug);
     return await listApiKeys(database, id, { limit: Number.MAX_SAFE_INTEGER - 1, after: null });
   });
 }
 
-/** @throws PlatformError `not_found` when there is none, or it was revoked before */
+/** @throws PlatformError `not_found` when there is none, or it is revoked already */
 export async function revokeLocalApiKey(
   place: StorePlace,
   slug: string | undefined = DEFAULT_NAMESPACE,

@@ -14,13 +14,13 @@ export interface Question {
 }
 
 /**
- * Asks the server with this data folder, as its operator; undefined when there is none.
- * @throws PlatformError what it refuses; `unavailable` when it does not answer in time
+ * Sends a request to the server with this data folder, as its operator; undefined when none runs.
+ * @throws PlatformError the server's refusal; `unavailable` when it does not answer in time
  */
 export async function askServer(dataFolder: string, question: Question): Promise<unknown> {
   const socketPath = adminSocketPath(join(dataFolder, 'server'));
   try {
-    // Whoever waits for a server asks often, and this look costs less than a request.
+    // Callers poll for the start of a server, and this check is cheaper than a request.
     await access(socketPath);
     return JSON.parse(await send(socketPath, question)) as unknown;
   } catch (error) {
@@ -40,7 +40,7 @@ async function send(socketPath: string, { method, path, timeoutMs }: Question): 
       response.setEncoding('utf8');
       response.on('data', (chunk: string) => {
         text += chunk;
-        // SAFETY: whoever answers is the server's user, and root may be asking.
+        // SAFETY: the socket's owner is the server's user, and root may be the client.
         if (text.length > MAX_CHARACTERS) outgoing.destroy(new Error('the answer of the server is too long'));
       });
       response.on('end', () => {

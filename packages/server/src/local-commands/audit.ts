@@ -6,7 +6,7 @@ export interface AuditReport extends ChainReport {
   readonly slug: string;
 }
 
-/** Follows the chains of audit events of all organizations, deleted ones too, or of one. @throws PlatformError `org_not_found` */
+/** Verifies the chains of audit events of all organizations, deleted ones too, or of one. @throws PlatformError `org_not_found` */
 export async function verifyLocalAudit(
   place: StorePlace,
   slug: string | undefined,

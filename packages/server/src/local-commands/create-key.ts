@@ -19,13 +19,13 @@ export interface CreatedKey {
   readonly expiresAt: string | null;
 }
 
-/** Makes a key for the server with this data folder, whether it runs or not. Keys made earlier stay valid. */
+/** Makes a key for the server with this data folder, running or not. Keys made earlier stay valid. */
 export async function createKey(
   dataFolder: string,
   request: {
     readonly expire?: string | undefined;
     readonly namespace?: string | undefined;
-    /** Of the server, when it does not use its own file. */
+    /** The server's database, when it does not use its own file. */
     readonly databaseUrl?: string | undefined;
   },
 ): Promise<CreatedKey> {
@@ -36,7 +36,7 @@ export async function createKey(
   }
   const lifetimeMs = request.expire === undefined ? null : parseDurationMs(request.expire);
   const createdAt = new Date();
-  // Tokens count whole seconds; the time that is shown must be the time that is checked.
+  // Tokens count whole seconds; rounded, so that the time that is shown is the time that is checked.
   const expiresAt =
     lifetimeMs === null ? null : new Date(Math.floor((createdAt.getTime() + lifetimeMs) / 1000) * 1000);
   const serverFolder = join(dataFolder, 'server');

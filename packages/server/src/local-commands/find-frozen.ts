@@ -1,15 +1,15 @@
 import { findEngine, readProcessState } from '@svc/engine/client';
 import { findServer, findWeb } from '../host/pid-file.ts';
 
-/** A process that was stopped by a signal: it runs, and answers nothing until it is continued or replaced. */
+/** A process that was stopped by a signal (SIGSTOP): it does not answer until it is continued or replaced. */
 export interface FrozenProcess {
   readonly process: 'supervisor' | 'web-facing process' | 'engine';
   readonly pid: number;
-  /** A supervisor that is not frozen itself replaces it within seconds. */
+  /** A running supervisor replaces it within seconds. */
   readonly isReplaced: boolean;
 }
 
-/** Those of the server and the engine with this data folder. */
+/** The frozen processes of the server and the engine with this data folder. */
 export async function findFrozen(dataFolder: string): Promise<readonly FrozenProcess[]> {
   const supervisor = await findServer(dataFolder);
   const isReplaced = supervisor !== undefined && !isStopped(supervisor);
@@ -23,7 +23,7 @@ export async function findFrozen(dataFolder: string): Promise<readonly FrozenPro
   );
 }
 
-/** For people: what is frozen, and what to do about it. */
+/** A message for people: which process is frozen, and what to do about it. */
 export function describeFrozen({ process, pid, isReplaced }: FrozenProcess): string {
   const what = `the ${process} (pid ${pid}) was stopped by a signal`;
   if (isReplaced) return `${what}; its supervisor replaces it within seconds`;

@@ -11,17 +11,17 @@ import { openDatabase } from '../store/open-database.ts';
 import { requireNoted } from '../store/store-note.ts';
 import { findOrganization, type OrganizationRecord } from '../store/organizations.ts';
 
-/** Where the store of a server is, as seen from its machine. */
+/** The place of a server's store, as seen from its machine. */
 export interface StorePlace {
   readonly dataFolder: string;
-  /** Of the server, when it does not use its own file. */
+  /** The server's database, when it does not use its own file. */
   readonly databaseUrl?: string | undefined;
 }
 
-/** Who did it, in events: whoever may read and write the store itself. */
+/** The actor in events: a user who can read and write the store directly. */
 export const CLI_ACTOR: Actor = { kind: 'system', code: 'cli', label: 'svc command line' };
 
-/** Works on the store of a server, whether it runs or not, as whoever we are: root calls `becomeServerUser` first. */
+/** Opens the store of a server, running or not, as the current user: root calls `becomeServerUser` first. */
 export async function withStore<Result>(
   { dataFolder, databaseUrl }: StorePlace,
   work: (database: Database) => Promise<Result>,
@@ -37,7 +37,7 @@ export async function withStore<Result>(
   return await work(database);
 }
 
-/** All or nothing, like everything that the server changes. */
+/** In one transaction, like every change of the server. */
 export async function changeStore<Result>(
   place: StorePlace,
   work: (transaction: Database) => Promise<Result>,

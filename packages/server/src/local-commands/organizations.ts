@@ -22,8 +22,8 @@ export interface OrganizationSummary extends OrganizationRecord {
 }
 
 /**
- * Adds an organization, with this user as its owner. One that came to be as a namespace and has no members yet may be taken
- * over. @throws PlatformError `name_already_exists`
+ * Adds an organization, with this user as its owner. One that was made as a namespace and has no members yet may be taken over.
+ * @throws PlatformError `name_already_exists`
  */
 export async function createLocalOrganization(
   place: StorePlace,
@@ -70,7 +70,7 @@ async function takeOver(
   return members.length === 0 ? await updateOrganization(transaction, found.id, { name }) : undefined;
 }
 
-/** Whoever runs the server may also name the namespaces that its keys are for. */
+/** The operator may use namespaces of keys as slugs too. */
 async function create(transaction: Database, slug: string, name: string): Promise<OrganizationRecord> {
   if (!SLUG.test(slug)) {
     const rule = '1–63 lowercase letters, digits and single hyphens';

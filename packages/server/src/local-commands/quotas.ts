@@ -2,7 +2,7 @@ import { setQuotas, type QuotaChanges } from '../accounting/set-quotas.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
 import { changeStore, CLI_ACTOR, requireOrganization, type StorePlace } from './local-store.ts';
 
-/** Changes what is named, and gives the organization as it is then. @throws PlatformError `invalid_request` naming the limit */
+/** Changes the named limits, and returns the organization. @throws PlatformError `invalid_request` naming the limit */
 export async function setLocalQuotas(
   place: StorePlace,
   slug: string,

@@ -9,19 +9,20 @@ import { LENGTH_BYTES, NO_FILE, SECRETS_KEY, SERVER_FILES, STORE } from './serve
 
 const CHUNK_BYTES = 1024 * 1024;
 const BUSY_TIMEOUT_MS = 30_000;
-/** Keys are small. What the server's user puts in place of one could have any size without taking room, and a backup has none to spare. */
+/** Keys are small. A file that the server's user put in their place could be sparse and huge, and a backup has no room for it. */
 const MAX_KEY_BYTES = 64 * 1024;
 
 /**
- * Writes each of `SERVER_FILES`: its length, then its bytes. The store is copied as of one moment, while the server goes on. As whoever we are:
- * root calls `becomeServerUser` first. @throws PlatformError when there is no store, or a name is no file
+ * Writes each of `SERVER_FILES`: its length, then its bytes. The store is copied in one consistent state, while the server runs. Works
+ * as the current user: root calls `becomeServerUser` first.
+ * @throws PlatformError when there is no store, or a name is no file
  */
 export async function saveServerFiles(
   { dataFolder, databaseUrl }: StorePlace,
   { secretsKey }: { readonly secretsKey?: string | undefined },
   write: (bytes: Uint8Array) => Promise<void>,
 ): Promise<void> {
-  // What SQLite makes is for us alone as well.
+  // Files that SQLite creates are private too.
   process.umask(0o077);
   const folder = join(dataFolder, 'server');
   await requireNoted({ databaseUrl: databaseUrl ?? null, serverFolder: folder });
@@ -55,7 +56,7 @@ async function writeFile(
   }
 }
 
-/** Goes with the process: it has no name any more when this returns. */
+/** Already unlinked, so it is deleted with the process. */
 async function openStoreCopy(folder: string): Promise<FileHandle> {
   const [path, copy] = [join(folder, STORE), join(folder, 'store-copy.db')];
   await using store = await openFile(path);
@@ -66,7 +67,7 @@ async function openStoreCopy(folder: string): Promise<FileHandle> {
   await rm(copy, { force: true });
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
-    // One transaction that reads: whoever writes meanwhile does not disturb it, as it would SQLite's online backup, which begins anew.
+    // A single read transaction, which writers do not disturb; SQLite's online backup restarts after each write.
     database.prepare('vacuum into ?').run(copy);
   } finally {
     database.close();
@@ -80,7 +81,7 @@ function missingCopy(): never {
   throw new Error('the copy of the store is gone');
 }
 
-/** As below. @throws PlatformError also when it is too large to be one */
+/** As `openFile`. @throws PlatformError also when it is too large for a key */
 async function openKey(path: string): Promise<FileHandle | undefined> {
   const file = await openFile(path);
   if (file === undefined || (await file.stat()).size <= MAX_KEY_BYTES) return file;
@@ -88,7 +89,7 @@ async function openKey(path: string): Promise<FileHandle | undefined> {
   throw new PlatformError('forbidden', `${path} is too large for a key; it is not backed up`);
 }
 
-/** Undefined: there is none. A link, or something that would keep us waiting, is none of ours. */
+/** Undefined: there is no such file, or it is a link, or a file whose opening would block. */
 async function openFile(path: string): Promise<FileHandle | undefined> {
   let file: FileHandle;
   try {

@@ -13,7 +13,7 @@ interface LocalLink {
   readonly expiresAt: string;
 }
 
-/** A secret that signs somebody in once; the user is made when missing. */
+/** A secret that signs a user in once; the user is made when missing. */
 export async function createLocalSignInLink(
   place: StorePlace,
   email: string,
@@ -30,7 +30,7 @@ export async function createLocalSignInLink(
   });
 }
 
-/** A secret with which the first person of this server makes their account. @throws PlatformError when somebody has one */
+/** A secret with which the first user of this server signs up. @throws PlatformError when there is a user already */
 export async function createLocalOwnerLink(place: StorePlace, expire: string): Promise<LocalLink> {
   const expiresAt = expiryAfter(expire) ?? '';
   return await changeStore(place, async (transaction) => {

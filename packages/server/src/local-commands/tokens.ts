@@ -8,7 +8,7 @@ import type { LocalCredential, NewLocalCredential } from './api-keys.ts';
 import { expiryAfter } from '../access/duration.ts';
 import { changeStore, recordFromCli, withStore, type StorePlace } from './local-store.ts';
 
-/** A personal access token. The user is made when missing: this is how somebody gets their first credential. */
+/** A personal access token, such as a user's first credential. The user is made when missing. */
 export async function createLocalToken(
   place: StorePlace,
   email: string,
@@ -26,7 +26,7 @@ export async function createLocalToken(
   });
 }
 
-/** Those that were not revoked, newest first. */
+/** Tokens that are not revoked, newest first. */
 export async function listLocalTokens(
   place: StorePlace,
   email: string,
@@ -37,7 +37,7 @@ export async function listLocalTokens(
   );
 }
 
-/** @throws PlatformError `not_found` when there is none, or it was revoked before */
+/** @throws PlatformError `not_found` when there is none, or it is revoked already */
 export async function revokeLocalToken(
   place: StorePlace,
   email: string,
@@ -61,7 +61,7 @@ async function requireUser(db: Database, email: string): Promise<UserRecord> {
   throw new PlatformError('not_found', `There is no user ${email}; make one with: svc token create --user`);
 }
 
-/** In each of their organizations, in one order for everybody, so that no two changes wait for each other. */
+/** Records it in each of the user's organizations, always in the same order, which prevents deadlocks. */
 export async function recordForUser(
   transaction: Database,
   userId: string,

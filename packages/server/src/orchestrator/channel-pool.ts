@@ -5,7 +5,7 @@ const OPEN_TIMEOUT_MS = 10_000;
 
 type OpenChannel = (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
 
-/** One open channel per sandbox, for calls that read their answers at once. A channel that ends is opened again. */
+/** One open channel per sandbox, for calls that read their answers at once. A channel that ended is opened again. */
 export class ChannelPool {
   readonly #open: OpenChannel;
   readonly #channels = new Map<string, Promise<ChannelClient>>();
@@ -15,8 +15,8 @@ export class ChannelPool {
   }
 
   /**
-   * Callers share the channel, so none of them closes it, and none of their signals ends the opening for the others.
-   * @throws PlatformError `unavailable` when the sandbox does not answer, or what the orchestrator says
+   * Callers share the channel, so none of them closes it, and an aborted caller does not abort the opening for the others.
+   * @throws PlatformError `unavailable` when the sandbox does not answer, or the orchestrator's error
    */
   async get(sandboxId: string): Promise<ChannelClient> {
     const known = this.#channels.get(sandboxId);
@@ -30,15 +30,15 @@ export class ChannelPool {
     return await opening;
   }
 
-  /** Ends the channel, and with it every process that was started over it. */
+  /** Closes the channel, and with it ends every process that was started over it. */
   forget(sandboxId: string): void {
     const opening = this.#channels.get(sandboxId);
     this.#channels.delete(sandboxId);
-    // One that failed to open is reported to whoever asked for it.
+    // A failure to open was reported to the caller who asked for it.
     opening?.then((channel) => channel.close()).catch(() => undefined);
   }
 
-  /** Why the channel that a call was made over broke. @returns undefined when the sandbox runs on, or nobody knows */
+  /** Why the channel of a call broke. @returns undefined when the sandbox runs on, or the reason is unknown */
   async explainBreak(sandboxId: string): Promise<unknown> {
     this.forget(sandboxId);
     return await explainBreak((signal) => this.#open(sandboxId, signal));
@@ -49,7 +49,7 @@ export class ChannelPool {
   }
 }
 
-/** The orchestrator explains itself; whatever else happens on the way is a sandbox that does not answer. */
+/** Passes errors of the orchestrator on; other errors mean that the sandbox does not answer. */
 function explain(error: unknown): never {
   if (PlatformError.is(error)) throw error;
   throw new PlatformError('unavailable', 'the sandbox does not answer on its channel; stop and start it', {

@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 
 /**
- * For how long somebody whose channel broke waits for the reason: for a sandbox that does not answer, and for one that is seen
- * to end, which on a busy host takes seconds, with everything that it had.
+ * How long a caller whose channel broke waits for the reason: if the sandbox does not answer, and if it is ending, which on a busy host
+ * takes seconds.
  */
 export interface BreakPatience {
   readonly silentMs: number;
@@ -15,9 +15,10 @@ const PING_MS = 1000;
 const AGAIN_MS = 25;
 
 /**
- * Why the channel to a sandbox broke, as whoever opens a new one is told: it ended, for this reason; the engine is away.
- * Sandboxes that end are seen to run for a moment longer, and a channel that was ready before may be handed out in it, so
- * only an answer counts, or an end with its reason. @returns undefined when the sandbox runs on, or nobody knows
+ * Finds out why the channel to a sandbox broke, from the error of opening a new one: the sandbox ended, and why, or the engine is away.
+ * A sandbox that is ending is reported as running for a moment longer, and a prepared channel may still be opened then, so only an
+ * answer from inside, or an end with its reason, counts.
+ * @returns undefined when the sandbox runs on, or the reason is unknown
  */
 export async function explainBreak(
   open: (signal: AbortSignal) => Promise<ChannelClient>,
@@ -42,7 +43,7 @@ export async function explainBreak(
   }
 }
 
-/** It is ending, and nobody can say how yet. */
+/** It is ending, and the reason is not known yet. */
 function isUnsettled(error: unknown): error is PlatformError {
   if (PlatformError.is(error, 'unavailable')) return true;
   return PlatformError.is(error, 'sandbox_not_running') && error.details?.['reason'] === undefined;

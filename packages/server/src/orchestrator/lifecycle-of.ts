@@ -1,7 +1,7 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { LifecycleUpdate } from '@svc/engine/client';
 
-/** How long a sandbox of this spec may run and be idle; null: as long as it likes. */
+/** How long a sandbox of this spec may run and be idle; null: without a limit. */
 export function lifecycleOf({ lifecycle }: Pick<SandboxSpec, 'lifecycle'>): LifecycleUpdate {
   const { max_duration_secs = null, idle_timeout_secs = null } = lifecycle ?? {};
   return { max_duration_secs, idle_timeout_secs };

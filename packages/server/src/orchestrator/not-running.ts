@@ -4,7 +4,7 @@ import type { SandboxReport } from './orchestrator.ts';
 /** `reason` of a run that ended because its sandbox ran out of memory. */
 export const OUT_OF_MEMORY = 'oom';
 
-/** Of a sandbox whose latest run is over: what a caller who wants into it is told, with how the run ended. */
+/** The error for a caller who opens a sandbox whose latest run is over, with the reason of its end. */
 export function notRunning({ id, state, end }: SandboxReport, cause?: unknown): PlatformError {
   const why = end === null ? 'start it first' : end.message;
   const details = { state, ...(end === null ? {} : { reason: end.reason, ended: end.message }) };

@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 
-/** Longer than somebody pauses who makes one sandbox after the other. */
+/** Longer than the pause between creates of one caller. */
 const KEPT_MS = 30_000;
 const MAX_KEPT = 500;
 
-/** Questions that were answered with yes a moment ago and would be again, so that nobody has to wait for the same answer. */
+/** Caches recent positive answers, so that callers need not wait for the same answer again. */
 export class RecentAnswers {
-  /** By digest, since questions hold what callers gave us; the oldest first. */
+  /** By digest, since questions contain data of callers; the oldest first. */
   readonly #until = new Map<string, number>();
   readonly #now: () => number;
 
@@ -26,7 +26,7 @@ export class RecentAnswers {
     if (this.#until.size > MAX_KEPT && oldest !== undefined) this.#until.delete(oldest);
   }
 
-  /** Who answered may be another by now. */
+  /** Another engine may answer by now. */
   forget(): void {
     this.#until.clear();
   }

@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract';
 import type { EngineHealth } from './engine-health.ts';
 
 /**
- * For calls that would promise what the engine must do.
+ * For calls whose result depends on the engine.
  * @param remedy what the caller can do while the engine is away
  * @throws PlatformError `orchestrator_unreachable`
  */

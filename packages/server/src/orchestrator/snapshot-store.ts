@@ -1,6 +1,6 @@
 import type { EngineClient } from '@svc/engine/client';
 
-/** The part of the orchestrator that keeps snapshots: what the engine's client offers for them. */
+/** The part of the orchestrator that keeps snapshots: the snapshot methods of the engine's client. */
 export type SnapshotStore = Pick<
   EngineClient,
   'createSnapshot' | 'getSnapshot' | 'listSnapshots' | 'removeSnapshot'

@@ -7,7 +7,7 @@ import type { VolumeStore } from './volume-store.ts';
 const MIB = 1024 * 1024;
 const CAPACITY_MIB = 16;
 
-/** Every bullet of the port's comment. */
+/** Tests every bullet of the port's comment. */
 export function volumeStoreSuite(name: string, open: () => VolumeStore): void {
   describe(`the volume store ${name}`, () => {
     const made = async (t: TestContext) => {

@@ -6,9 +6,9 @@ import { networkInterfaces } from 'node:os';
 import { request as requestPlain } from '@svc/contract/node-http';
 import { contains, embeddedIpv4, isPublicEverywhere, parseAddress } from '@svc/engine/policy';
 
-/** Requests to addresses that somebody of an organization gave us: they are not to be a way into the operator's network. */
+/** Rules for requests to addresses that organizations configure: they must not reach the operator's network. */
 export interface OutboundRules {
-  /** The operator says so: loopback, private networks and HTTP without TLS may be asked too. */
+  /** Set by the operator: loopback, private networks and HTTP without TLS are allowed too. */
   readonly mayReachInside: boolean;
 }
 
@@ -17,9 +17,9 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string;
-  /** From the look-up of the name to the last byte. */
+  /** From the resolution of the name to the last byte. */
   readonly timeoutMs: number;
-  /** What is beyond it is not read. */
+  /** Bytes beyond it are not read. */
   readonly maxAnswerBytes: number;
   readonly signal?: AbortSignal;
 }
@@ -28,19 +28,19 @@ export interface OutboundAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
-  /** There was more than `maxAnswerBytes`. */
+  /** The answer was longer than `maxAnswerBytes`. */
   readonly isCut: boolean;
 }
 
-/** Answers with 1xx, which may come in front of the one that counts. Each of them is read on the thread that all wait for. */
+/** Limit of answers with 1xx before the final one, because each is parsed on the server's only thread. */
 const MAX_INTERIM_ANSWERS = 16;
 
-/** Why nothing was sent, or no answer came; its words may be shown to whoever gave the address. */
+/** Why nothing was sent, or no answer came; its message may be shown to the user who configured the address. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
 }
 
-/** What is wrong with an address before anything is sent; null: nothing that can be seen from here. */
+/** The problem with an address that can be seen before anything is sent; null: none. */
 export function flawOfTarget(url: URL, { mayReachInside }: OutboundRules): string | null {
   if (url.protocol !== 'https:' && !(mayReachInside && url.protocol === 'http:'))
     return 'must begin with https://';
@@ -51,7 +51,7 @@ export function flawOfTarget(url: URL, { mayReachInside }: OutboundRules): strin
   return null;
 }
 
-/** Redirects are not followed: whoever answers would choose the next address. @throws OutboundError */
+/** Redirects are not followed: the receiver would choose the next address. @throws OutboundError */
 export async function sendOutbound(rules: OutboundRules, asked: OutboundRequest): Promise<OutboundAnswer> {
   const { url } = asked;
   const flaw = flawOfTarget(url, rules);
@@ -83,7 +83,7 @@ async function exchange(
           ...headers,
           ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
         },
-        // One connection each: none is kept that was looked at under another name.
+        // A connection each: a pooled one was checked for another name.
         agent: false,
         signal,
         ...(rules.mayReachInside ? {} : { lookup: lookUpPublic }),
@@ -121,7 +121,7 @@ async function exchange(
   });
 }
 
-/** What is connected to is what was looked at: a name that answers differently a moment later gains nothing. */
+/** Connects to the address that was checked, so a name that resolves differently a moment later (DNS rebinding) gains nothing. */
 const lookUpPublic: LookupFunction = (hostname, options: LookupOptions, callback) => {
   const all: LookupAllOptions = { ...options, all: true };
   lookUp(hostname, all, (error, found: LookupAddress[]) => {
@@ -135,7 +135,7 @@ const lookUpPublic: LookupFunction = (hostname, options: LookupOptions, callback
   });
 };
 
-/** Networks that this host is part of are inside, whatever their range, and whatever address a translator leads there. */
+/** Networks that this host is part of are internal, independent of their range, and of the translator that an address leads through. */
 function isInsideHere(text: string): boolean {
   const named = parseAddress(text);
   if (named === null || !isPublicEverywhere(named)) return true;

@@ -1,9 +1,9 @@
 import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
 
-/** svc-init answers at once; whoever waits longer waits for a sandbox that was stopped from outside, or by itself. */
+/** svc-init answers at once; a longer wait means that the sandbox was stopped from outside, or by itself. */
 export const ANSWER_MS = 10_000;
 
-/** The signal of a call to the sandbox that takes no longer than svc-init does. */
+/** Bounds a call to the sandbox by the time that svc-init needs at most. */
 export function boundedBy(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
 }
@@ -12,7 +12,7 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.name === 'TimeoutError';
 }
 
-/** What a failed call to the sandbox about a process means to the caller. */
+/** Translates a failed call to the sandbox about a process into an error for the caller. */
 export function explainFailure(error: unknown, about: { readonly process: string }): unknown {
   if (error instanceof ExecFailed) return explainStart(error, about.process);
   if (error instanceof RangeError) {
@@ -45,7 +45,10 @@ function explainStart(error: ExecFailed, command: string): PlatformError {
   return new PlatformError('exec_failed', message, { details, cause: error });
 }
 
-/** Of a program. A line that was meant for a shell is told apart by its spaces, which names of programs hardly have. */
+/**
+ * The message for a missing program. A command line that was meant for a shell is recognized by its spaces, which names of programs
+ * hardly have.
+ */
 export function notFoundMessage(command: string): string {
   if (!/\s/.test(command.trim()))
     return `'${command}' not found in the sandbox; give a path or a program that is on its PATH`;
@@ -53,7 +56,7 @@ export function notFoundMessage(command: string): string {
   return `'${command}' not found in the sandbox: no shell is involved; give the program alone and its arguments as args, or "sh" with args ["-c", ${line}]`;
 }
 
-/** The process is there, but what was asked of it cannot be done to it, or any more. */
+/** The process exists, but the request does not fit its state. */
 function notNow(process: string, error: ChannelError): PlatformError {
   const message = `process ${process} cannot do this: ${error.message}; get it to see where it stands`;
   return new PlatformError('invalid_state_transition', message, { cause: error });

@@ -18,7 +18,7 @@ import type { OutputCursor } from './output-cursor.ts';
 import { changeOf, type ProcessKeeper } from './process-keeper.ts';
 import { processNotFound, toProcessView } from './process-view.ts';
 
-/** How long a reader is held while its sandbox cannot be reached: an engine is back sooner. */
+/** How long a reader waits while its sandbox cannot be reached; a restart of the engine takes less. */
 const PATIENCE_MS = 60_000;
 const RETRY_MS = 100;
 const OPEN_MS = 10_000;
@@ -37,9 +37,9 @@ export interface FollowRequest {
 }
 
 /**
- * The output of a process from a cursor on, each byte once and in order, over a channel of its own: whoever reads slowly
- * holds up nobody but the process. When the connection to the sandbox breaks, because the engine was restarted, it goes on
- * where it was. Ends with an event that tells how the process stands.
+ * The output of a process from a cursor on, each byte once and in order, over a channel of its own: a slow reader blocks only the
+ * process itself. After a restart of the engine it reconnects and continues where it was. The last event reports the state of the
+ * process.
  */
 export async function* followOutput(parts: FollowParts, request: FollowRequest): AsyncGenerator<ServerEvent> {
   const { process, cursor, signal } = request;
@@ -48,12 +48,12 @@ export async function* followOutput(parts: FollowParts, request: FollowRequest):
     let isGone = false;
     try {
       const channel = await openChannel(parts, request);
-      // A follower of a quiet process hears nothing for long, so an open channel counts as the end of the trouble. Others are
+      // A follower of a quiet process gets no data for long, so an open channel counts as the end of the trouble. Other requests are
       // answered at once, and their trouble ends with the answer.
       if (request.isFollowing) troubleSince = undefined;
       const end = yield* readOn(channel, request);
       const known = await note(parts, process, end);
-      // A process that ended with its sandbox has the sandbox's reason, which is known in a moment.
+      // The reason of a process that ended with its sandbox is the sandbox's, which is known in a moment.
       isGone = end.end !== null && known.exit === null;
       if (!isGone) return yield endEvent(known);
     } catch (error) {
@@ -84,7 +84,7 @@ async function openChannel(
   }
 }
 
-/** What there is to read over one channel; returns how the process stands then. */
+/** Reads over one channel; returns the state of the process at its end. */
 async function* readOn(
   channel: ChannelClient,
   { process, cursor, isFollowing, signal }: FollowRequest,
@@ -108,7 +108,7 @@ async function* readOn(
   }
 }
 
-/** @throws PlatformError `unavailable` when the sandbox keeps its answer to itself */
+/** @throws PlatformError `unavailable` when the sandbox does not answer in time */
 async function soon<T>(answer: Promise<T>, process: string): Promise<T> {
   return await abortable(answer, AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
     throw isTimeout(error) ? explainFailure(error, { process }) : error;
@@ -125,7 +125,7 @@ async function note(
   return { ...process, ...change };
 }
 
-/** The process is over, and its output with its sandbox or by its age: what was not read yet cannot be read any more. */
+/** The process is over, and its output was dropped with its sandbox or for its age: the unread rest is lost. */
 function* tellLoss(process: ProcessRecord, cursor: OutputCursor): Generator<ServerEvent> {
   const written = { stdout: process.stdoutBytes, stderr: process.stderrBytes };
   for (const stream of cursor.streams) {
@@ -160,13 +160,13 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'sandbox_not_found',
 ]);
 
-/** What may be over in a moment, or turn out to be the end of the process. */
+/** Errors that are transient, or that may turn out to be the end of the process. */
 function isPassing(error: unknown): boolean {
   if (error instanceof ChannelError) return error.kind !== 'refused' || error.refusal === 'invalid_session';
   return PlatformError.is(error) && PASSING.has(error.code);
 }
 
-/** The sandbox does not know the process any more, or runs no more itself. */
+/** The sandbox does not know the process any more, or does not run itself. */
 function isUnreachable(error: unknown): boolean {
   if (error instanceof ChannelError) return error.kind === 'refused';
   return PlatformError.is(error, 'sandbox_not_running') || PlatformError.is(error, 'sandbox_not_found');

@@ -2,7 +2,7 @@ import type { DetachedEvent } from '@svc/contract';
 
 export type OutputSelection = 'stdout' | 'stderr' | 'output';
 
-/** Where a reader of output stands: the next byte of each stream that it reads. Its text is the id of an event. */
+/** The position of a reader of output: the next byte of each stream that it reads. Its text is the id of an event. */
 export class OutputCursor {
   readonly #selection: OutputSelection;
   readonly #next = { stdout: 0, stderr: 0 };
@@ -15,7 +15,7 @@ export class OutputCursor {
     else Object.assign(this.#next, { stdout: first, stderr: selection === 'output' ? second : 0 });
   }
 
-  /** `N` of one stream, `N-M` of both; an offset for the other kind is not one of this selection. */
+  /** `N` for one stream, `N-M` for both; a cursor of the other form does not fit this selection. */
   static isFor(selection: OutputSelection, text: string): boolean {
     return selection === 'output' ? /^\d{1,15}-\d{1,15}$|^0$/.test(text) : /^\d{1,15}$/.test(text);
   }
@@ -24,7 +24,7 @@ export class OutputCursor {
     return this.#selection === 'output' ? ['stdout', 'stderr'] : [this.#selection];
   }
 
-  /** What to ask the sandbox for. */
+  /** The offsets for the request to the sandbox. */
   get offsets(): { readonly stdout?: number; readonly stderr?: number } {
     return Object.fromEntries(this.streams.map((stream) => [stream, this.#next[stream]]));
   }

@@ -1,13 +1,13 @@
 import { PlatformError } from '@svc/contract';
 
-/** Each has a connection to the sandbox, of which there are 256 for everybody. */
+/** Each reader has a connection to the sandbox, of which there are 256 for all uses. */
 const MAX_PER_SANDBOX = 64;
 
-/** Counts who reads output, so that one sandbox does not use up its connections on readers. */
+/** Limits the readers of output per sandbox, so that they do not use up its connections. */
 export class Readers {
   readonly #counts = new Map<string, number>();
 
-  /** Yields what `open` gives. @throws PlatformError `rate_limited` when there are too many already */
+  /** Yields from `open`. @throws PlatformError `rate_limited` when there are too many readers already */
   admit<T>(sandboxId: string, open: () => AsyncIterable<T>): AsyncIterable<T> {
     if ((this.#counts.get(sandboxId) ?? 0) >= MAX_PER_SANDBOX) {
       const message = `${MAX_PER_SANDBOX} readers follow output of this sandbox already; close some first`;

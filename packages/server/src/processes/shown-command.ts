@@ -1,6 +1,6 @@
 const MAX_LENGTH = 4096;
 
-/** Program and arguments as they are kept, cut off when they are long. */
+/** Program and arguments as they are stored, cut off when they are long. */
 export function shownCommand(words: readonly string[]): readonly string[] {
   const shown: string[] = [];
   let left = MAX_LENGTH;

@@ -2,10 +2,10 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 
-/** Asked of the kernel for a burst; it may give less. */
+/** Requested from the kernel for bursts; it may give less. */
 const BUFFER_BYTES = 4 * 1024 * 1024;
 
-/** A socket on this port of this address alone. @throws what binding fails with */
+/** Binds a socket to this port of this address alone. @throws the error of binding */
 export async function bindUdp({
   address,
   port,

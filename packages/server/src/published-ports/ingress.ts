@@ -2,10 +2,10 @@ import { networkInterfaces } from 'node:os';
 import type { Network } from '@svc/contract';
 import { decide, parseAddress, resolvePolicy, seenFromPorts, type Surroundings } from '@svc/engine/policy';
 
-/** Whether somebody at `source` may reach a port of a sandbox. */
+/** Whether a visitor from `source` may reach a port of a sandbox. */
 export type MayEnter = (source: string, guestPort: number, protocol: 'tcp' | 'udp') => boolean;
 
-/** Somebody who may not. */
+/** A refused visitor. */
 export interface Visitor {
   readonly address: string;
   readonly port: number;
@@ -14,7 +14,7 @@ export interface Visitor {
   readonly rule: number | null;
 }
 
-/** What the policy of a sandbox says about who comes in through its published ports. */
+/** Evaluates the policy of a sandbox for visitors of its published ports. */
 export function ingressOf(
   network: Network | undefined,
   onRefused: (visitor: Visitor) => void = () => undefined,
@@ -22,7 +22,7 @@ export function ingressOf(
   const policy = resolvePolicy(network);
   return (source, port, protocol) => {
     const address = parseAddress(source);
-    // No rule can be about an address that we cannot read.
+    // Rules cannot match an address that cannot be parsed.
     if (address === null) return false;
     const flow = { direction: 'ingress', address, port, protocol, names: [] } as const;
     const { action, rule } = decide(policy, flow, surroundings());
@@ -31,7 +31,7 @@ export function ingressOf(
   };
 }
 
-/** As a published port sees this host: its own addresses, and the networks they are in. */
+/** The addresses of this host, and the networks they are in. */
 function surroundings(): Surroundings {
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return seenFromPorts({

@@ -1,18 +1,18 @@
 import type { ChannelClient } from '@svc/contract';
 import type { Logger } from 'pino';
 
-/** Where a port leads, and how to get there. */
+/** The target of a published port. */
 export interface PortTarget {
   readonly sandboxId: string;
   readonly guestPort: number;
   readonly openChannel: () => Promise<ChannelClient>;
   readonly logger: Logger;
-  /** Whether the policy of the sandbox lets somebody at this address in. */
+  /** Whether the sandbox's policy lets this address in. */
   readonly mayEnter: (source: string) => boolean;
 }
 
-/** A port of this host that is open. */
+/** An open port of this host. */
 export interface OpenPort {
-  /** Resolves when it is free again; what went through it has ended. */
+  /** Resolves when the port is free again and its connections have ended. */
   close(): Promise<void>;
 }

@@ -13,9 +13,9 @@ const OPEN_TIMEOUT_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Leads ports of this host into sandboxes, to what listens on their loopback.
- * - Whom `mayEnter` does not let in gets nothing through.
- * - `open` of a sandbox whose ports are open changes nothing but who may enter from now on; `close` may be repeated.
+ * Forwards ports of this host to services on the loopback of sandboxes.
+ * - Visitors that `mayEnter` refuses are cut off without any data.
+ * - `open` of a sandbox whose ports are open only changes who may enter from now on; `close` may be repeated.
  */
 export class PortForwarder {
   readonly #openChannel: OpenChannel;

@@ -11,7 +11,7 @@ type PublishedPort = NonNullable<NonNullable<CreateSandboxRequest['network']>['p
 const LOOPBACK = '127.0.0.1';
 
 /**
- * What a create asks to publish. Loopback is always allowed; who else may reach a sandbox is the operator's choice.
+ * Checks the ports of a create. Loopback is always allowed; the operator allows further addresses.
  * @throws PlatformError `invalid_sandbox_config` naming the field
  */
 export function checkPorts(
@@ -39,7 +39,7 @@ export function checkPorts(
 }
 
 /**
- * Finds out now what a start would fail with later. Somebody may still be faster than the start.
+ * Finds conflicts now, before a start fails on them. A port may still be taken before the start.
  * @throws PlatformError `invalid_sandbox_config` naming the port
  */
 export async function requireFreePorts(mappings: readonly PortMapping[]): Promise<void> {

@@ -8,14 +8,14 @@ export interface UdpAddress {
 
 export interface UdpLimits {
   readonly maxClients: number;
-  /** Nothing went either way for so long: a client is forgotten. */
+  /** A client without datagrams in both directions for so long is dropped. */
   readonly idleMs: number;
-  /** When there is no place left, who has been quiet for this long makes way for somebody new. */
+  /** When all places are taken, a new client replaces one that was idle for this long. */
   readonly yieldMs: number;
-  /** Of all clients together, what the sandbox has not taken yet. What comes on top is lost. */
+  /** Limit of queued datagrams of all clients together; more are dropped. */
   readonly maxQueued: number;
   readonly maxQueuedBytes: number;
-  /** After the sandbox could not be reached. */
+  /** Pause after the sandbox could not be reached. */
   readonly retryMs: number;
 }
 
@@ -29,16 +29,16 @@ export const DEFAULT_UDP_LIMITS: UdpLimits = {
 };
 
 /**
- * Who has sent datagrams to one published port, each with a socket inside the sandbox through which the service sees it and
- * answers. Clients of one port share a channel, which is open while there are any.
+ * The clients of one published UDP port, each with a socket inside the sandbox through which the service sees it and answers. Clients of
+ * one port share a channel, which is open while there are any.
  * - The sandbox can send to these clients only, and only while they are known.
- * - Nothing here waits for anybody: what is too much is dropped.
+ * - Nothing waits: datagrams over a limit are dropped.
  */
 export class UdpClients {
   readonly #target: PortTarget;
   readonly #reply: (datagram: Uint8Array, client: UdpAddress) => void;
   readonly #limits: UdpLimits;
-  /** In the order of their last datagram, the quietest first. */
+  /** In the order of their last datagram, the longest idle first. */
   readonly #clients = new Map<string, Client>();
   readonly #sweep: NodeJS.Timeout;
   #channel: Promise<ChannelClient> | undefined;
@@ -84,7 +84,7 @@ export class UdpClients {
     return this.#queued < maxQueued && this.#queuedBytes + datagram.length <= maxQueuedBytes;
   }
 
-  /** Undefined when all places are taken by clients that are not quiet: strangers must not push them out. */
+  /** Undefined when all places are taken by active clients, which new ones must not replace. */
   #admit(key: string, from: UdpAddress): Client | undefined {
     const { maxClients, yieldMs } = this.#limits;
     const [quietest] = this.#clients;
@@ -93,7 +93,7 @@ export class UdpClients {
       this.#forget(...quietest);
     }
     const client: Client = { heardAt: 0, session: this.#open(key, from) };
-    // A session that cannot be opened fails each send to it; here it would only be an unhandled rejection.
+    // If the session cannot be opened, each send fails with that; here it would only be an unhandled rejection.
     client.session.catch(() => undefined);
     return client;
   }
@@ -105,13 +105,13 @@ export class UdpClients {
       const client = this.#clients.get(key);
       if (client === undefined) return;
       this.#touch(key, client);
-      // The bytes are ours until we return; the socket sends later.
+      // Copied, because the buffer is valid only until we return, and the socket sends later.
       this.#reply(Uint8Array.from(datagram), from);
     });
     return session;
   }
 
-  /** When it ends, because the sandbox or its engine has, clients begin anew with their next datagram. */
+  /** When it ends with the sandbox or the engine, clients get a new session with their next datagram. */
   #openChannel(): Promise<ChannelClient> {
     const opening = this.#target.openChannel();
     const forget = () => {
@@ -174,7 +174,7 @@ export class UdpClients {
 }
 
 interface Client {
-  /** When something last went either way. */
+  /** Time of the last datagram in either direction. */
   heardAt: number;
   readonly session: Promise<UdpSession>;
 }

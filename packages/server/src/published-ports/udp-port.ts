@@ -6,7 +6,7 @@ import { UdpClients } from './udp-clients.ts';
 
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;
 
-/** Each client that sends something gets a socket of its own in the sandbox. @throws what binding fails with */
+/** Each client that sends something gets a socket of its own in the sandbox. @throws the error of binding */
 export async function openUdpPort(
   place: { readonly address: string; readonly port: number },
   target: PortTarget,
@@ -16,7 +16,7 @@ export async function openUdpPort(
   socket.on('message', (datagram, { address, port }: RemoteInfo) => {
     if (target.mayEnter(address)) clients.take({ address, port }, datagram);
   });
-  // A client that went away is told of to us, which says nothing about the others.
+  // An ICMP error for a client that went away does not affect the others.
   socket.on('error', (error) =>
     target.logger.debug({ sandboxId: target.sandboxId, err: error }, 'a datagram was refused'),
   );
@@ -35,7 +35,7 @@ function send(
   datagram: Uint8Array,
   { address, port }: { readonly address: string; readonly port: number },
 ): void {
-  // What cannot be sent is lost, as datagrams are; and the sandbox may send more than the host can.
+  // Datagrams over the limit are dropped: the sandbox may send more than the host can.
   if (socket.getSendQueueSize() > MAX_UNSENT_BYTES) return;
   socket.send(datagram, port, address, () => undefined);
 }

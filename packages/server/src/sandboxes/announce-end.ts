@@ -5,10 +5,10 @@ import { lockOrganization } from '../store/lock-organization.ts';
 import { getSandbox, noteAnnouncedEnd, type SandboxRecord } from '../store/sandboxes.ts';
 import { recordSandboxEvent } from './sandbox-events.ts';
 
-/** Two reports of one end differ by less: the engine computes it each time. */
+/** The engine computes the end anew for each report; two reports of the same end differ by less than this. */
 const SAME_END_MS = 2000;
 
-/** Whether its end comes soon, and nobody has been told of it. */
+/** Whether the sandbox ends soon and its end was not announced yet. */
 export function isUnannounced(
   { announcedEnd, observed }: Pick<SandboxRecord, 'announcedEnd' | 'observed'>,
   { ending = null }: Pick<SandboxReport, 'ending'>,
@@ -17,7 +17,7 @@ export function isUnannounced(
   return announcedEnd === null || Math.abs(Date.parse(ending.at) - Date.parse(announcedEnd)) > SAME_END_MS;
 }
 
-/** Writes down that a sandbox ends soon; once for each end, whoever else looks at it. */
+/** Records that a sandbox ends soon, once for each end, also when several servers see it. */
 export async function announceEnd(db: Database, known: SandboxRecord, report: SandboxReport): Promise<void> {
   const { ending = null } = report;
   if (ending === null || !isUnannounced(known, report)) return;

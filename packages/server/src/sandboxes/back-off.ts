@@ -1,7 +1,7 @@
 const FIRST_MS = 100;
 const LAST_MS = 5000;
 
-/** Pauses between attempts, each longer than the one before. `wake` ends the pause that is under way. */
+/** Exponential back-off between attempts. `wake` ends the current pause. */
 export class BackOff {
   #nextMs = FIRST_MS;
   #wake: (() => void) | undefined;

@@ -5,7 +5,7 @@ import { openSecrets, withoutValues, type SandboxSecrets } from './sandbox-secre
 
 type Secrets = NetworkChange['secrets'];
 
-/** A change whose entries have values or sources again: one that says neither keeps those that its variable has. */
+/** Completes a change: an entry without value and source keeps those that its variable has. */
 export function withKnownValues(sealer: Sealer, record: SandboxRecord, change: NetworkChange): NetworkChange {
   const { secrets = null } = change;
   if (secrets === null) return change;
@@ -23,7 +23,7 @@ export function withKnownValues(sealer: Sealer, record: SandboxRecord, change: N
   return { ...change, secrets: { ...secrets, entries } };
 }
 
-/** Splits what is kept sealed from a changed spec; the registry's password stays. */
+/** Separates the values to seal from a changed spec; the registry's password stays. */
 export function sealableOf(
   sealer: Sealer,
   record: SandboxRecord,

@@ -3,25 +3,25 @@ import { withoutValues, type RegistryChoice, type SandboxSecrets } from './sandb
 import type { PortMapping } from '../store/port-mapping.ts';
 import { checkPorts } from '../published-ports/publish-ports.ts';
 
-/** What somebody asks for, whichever surface they came by. Nothing of it is checked yet. */
+/** The request for a sandbox, the same for all surfaces. Not validated yet. */
 export interface WantedSandbox {
   readonly name: string;
-  /** Null: one is made up. */
+  /** Null: generated. */
   readonly slug: string | null;
-  /** With the values of secrets. When it is made from a snapshot, its image is the snapshot's. */
+  /** With the values of secrets. For a sandbox from a snapshot the image is the snapshot's. */
   readonly spec: unknown;
   readonly ports: readonly PublishedPort[];
-  /** Null: whatever the organization has for the image's registry. */
+  /** Null: the organization's credential for the image's registry, if there is one. */
   readonly registry: RegistryChoice | null;
   /** Null: the strongest class that the host has. */
   readonly isolation: string | null;
-  /** Id or name of the snapshot that its disk begins with. */
+  /** Id or name of the snapshot that its disk is created from. */
   readonly snapshot: string | null;
-  /** The caller owns the host: absolute paths mean it, as far as the engine lets sandboxes mount it. */
+  /** The caller owns the host: absolute paths are paths of the host, as far as the engine allows mounting them. */
   readonly hasHostPaths: boolean;
 }
 
-/** The same, seen to be well formed. */
+/** The same, validated. */
 export interface CheckedSandbox extends Omit<WantedSandbox, 'spec' | 'ports' | 'registry'> {
   /** Without the values of secrets. */
   readonly spec: SandboxSpec;
@@ -29,7 +29,7 @@ export interface CheckedSandbox extends Omit<WantedSandbox, 'spec' | 'ports' | '
   readonly secrets: SandboxSecrets;
 }
 
-/** What can be judged without knowing who asks and what there is. @throws PlatformError `invalid_sandbox_config` naming the field */
+/** Checks what does not depend on the caller or on the store. @throws PlatformError `invalid_sandbox_config` naming the field */
 export function checkSandbox(wanted: WantedSandbox, publishAddresses: readonly string[]): CheckedSandbox {
   const { registry, ...rest } = wanted;
   const full = checkSpec(wanted.spec);
@@ -44,7 +44,7 @@ export function checkSandbox(wanted: WantedSandbox, publishAddresses: readonly s
   return { ...rest, spec, ports, secrets: { values, registry } };
 }
 
-/** Whether the store of the organization has what entries without a value refer to is seen when the sandbox is made. */
+/** Whether the organization's store has the secrets that entries without a value refer to is checked when the sandbox is made. */
 export function requireValues({ network }: SandboxSpec): void {
   for (const [index, entry] of (network?.secrets?.entries ?? []).entries()) {
     const field = `network.secrets.entries[${index}].value`;

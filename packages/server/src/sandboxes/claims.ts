@@ -5,10 +5,10 @@ import type { DesiredState } from '../store/sandbox-moves.ts';
 import { getSandbox } from '../store/sandboxes.ts';
 
 /**
- * Lets one server of many work on a sandbox.
- * - `take` gives undefined while another server has it. The holder gives it back by disposing of it.
- * - What a server that died had can be taken soon after.
- * - `onChange` is called when somebody wants something else of the sandbox, also through another server.
+ * A lock on a sandbox, so that one server of many works on it.
+ * - `take` gives undefined while another server holds it. The holder releases it by disposing of it.
+ * - A lock of a server that died expires soon after.
+ * - `onChange` is called when the desired state of the sandbox changes, also through another server.
  */
 export interface Claims {
   take(
@@ -17,7 +17,7 @@ export interface Claims {
   ): Promise<AsyncDisposable | undefined>;
 }
 
-/** The store belongs to this server alone. */
+/** For a store that only this server uses. */
 export const NO_CLAIMS: Claims = {
   take: async () => await Promise.resolve({ [Symbol.asyncDispose]: async () => await Promise.resolve() }),
 };
@@ -25,7 +25,7 @@ export const NO_CLAIMS: Claims = {
 const LEASE_MS = 10_000;
 const RENEW_MS = 1000;
 
-/** Several servers work on one store: each takes a row before it works on its sandbox. */
+/** Several servers work on one store: each takes a lease on the row before it works on its sandbox. */
 export function rowClaims(db: Database): Claims {
   const server = randomUUID();
   return {
@@ -37,14 +37,14 @@ export function rowClaims(db: Database): Claims {
         if ((await getSandbox(db, id))?.desired !== desired) onChange();
       };
       const renewal = setInterval(() => {
-        // A renewal that fails is tried again long before the lease is over.
+        // A renewal that fails is repeated long before the lease expires.
         isRenewed = isRenewed.then(renew).catch(() => undefined);
       }, RENEW_MS);
       renewal.unref();
       return {
         [Symbol.asyncDispose]: async () => {
           clearInterval(renewal);
-          // One that is under way would take it again after it was given back.
+          // A renewal in progress would take the lease again after it was released.
           await isRenewed;
           await releaseSandbox(db, id, server);
         },

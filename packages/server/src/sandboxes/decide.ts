@@ -8,11 +8,11 @@ import { isUnannounced } from './announce-end.ts';
 import { withoutSources } from './sandbox-secrets.ts';
 
 /**
- * What brings a record and reality to agreement.
- * - `note`: reality is as wanted, or ended by itself; write down what is seen.
+ * The next step towards the desired state.
+ * - `note`: the sandbox is in its desired state, or ended by itself; store what was observed.
  * - `start`: it should run and does not; the start is new or was interrupted.
- * - `stop`, `remove`: it should be so and is not.
- * - `lost`: it ran, and the orchestrator knows nothing of it any more.
+ * - `stop`, `remove`: it should be stopped or removed and is not.
+ * - `lost`: it ran, and the orchestrator does not know it any more.
  */
 export type Decision = 'note' | 'start' | 'stop' | 'remove' | 'lost' | 'nothing';
 
@@ -22,7 +22,7 @@ type Seen = Pick<SandboxReport, 'state'> | undefined;
 export function decide(record: Wanted, report: Seen): Decision {
   if (record.desired === 'removed') return report === undefined ? 'nothing' : 'remove';
   if (record.desired === 'stopped') return decideStopped(record, report);
-  // Its next run begins after the end of this one was written down.
+  // The next run begins after the end of this one was stored.
   if (record.desired === 'restarted') {
     if (isActive(report)) return 'stop';
     return report === undefined ? 'lost' : 'note';
@@ -33,7 +33,7 @@ export function decide(record: Wanted, report: Seen): Decision {
 function decideRunning({ observed }: Wanted, report: Seen): Decision {
   const isYetToRun = observed === 'starting';
   if (report === undefined) return isYetToRun ? 'start' : 'lost';
-  // It runs, and nobody has decided yet what is to become of it.
+  // It runs, and no caller has chosen yet how to recover it.
   if (observed === 'recovery_decision_required' && isActive(report)) return 'nothing';
   return isYetToRun && !isActive(report) ? 'start' : 'note';
 }
@@ -49,7 +49,7 @@ function isActive(report: Seen): boolean {
   return report !== undefined && ['starting', 'running', 'stopping'].includes(report.state);
 }
 
-/** Whether it may reach something else than it should: a change was written down, and not carried out yet. */
+/** Whether a change of its network is stored and not applied yet. */
 export function isNetworkStale({ spec }: SandboxRecord, { network }: SandboxReport): boolean {
   if (network === undefined) return false;
   if (!isDeepStrictEqual(resolvePolicy(spec.network), resolvePolicy(network))) return true;
@@ -58,8 +58,8 @@ export function isNetworkStale({ spec }: SandboxRecord, { network }: SandboxRepo
 }
 
 /**
- * The hosts of secrets from the store are the store's to say too, which is not asked here: whatever changes them owes the sandbox its
- * values, with which they are told.
+ * Ignores the hosts of secrets from the store, which the store determines: a change of them marks the sandbox for new values, and its
+ * hosts are sent with these.
  */
 function withHostsOf(spec: SandboxRecord['spec'], held: Network): SandboxRecord['spec'] {
   const secrets = spec.network?.secrets ?? null;
@@ -73,7 +73,10 @@ function withHostsOf(spec: SandboxRecord['spec'], held: Network): SandboxRecord[
   return { ...spec, network: { ...spec.network, secrets: { ...secrets, entries } } };
 }
 
-/** What brings the network of a sandbox to what its record says. Of TLS and secrets only what differs, since what is not said stays. */
+/**
+ * The network update that brings a sandbox to its record. TLS and secrets are included only where they differ, because an absent field
+ * keeps its value.
+ */
 export function changeOf(
   { spec }: Pick<SandboxRecord, 'spec'>,
   { network }: Pick<SandboxReport, 'network'>,
@@ -92,17 +95,17 @@ function engineNetworkOf(spec: SandboxRecord['spec']): Network {
   return withoutSources(spec).network ?? {};
 }
 
-/** Null: none, however that was said. */
+/** Null: no secrets, in each of its notations. */
 function secretsIn(secrets: Network['secrets'] | undefined): NonNullable<Network['secrets']> | null {
   return (secrets?.entries ?? []).length === 0 ? null : (secrets ?? null);
 }
 
-/** Whether it may run longer, or shorter, than it should. */
+/** Whether a change of its lifetime is stored and not applied yet. */
 export function isLifecycleStale({ spec }: SandboxRecord, { lifecycle }: SandboxReport): boolean {
   return lifecycle !== undefined && !isDeepStrictEqual(lifecycleOf(spec), lifecycle);
 }
 
-/** Whether the record says already what the orchestrator says of a sandbox that runs as it should. */
+/** Whether the record already says what the orchestrator reports of a sandbox in its desired state. */
 export function isNoted(record: SandboxRecord, report: SandboxReport | undefined): boolean {
   return (
     report?.state === 'running' &&

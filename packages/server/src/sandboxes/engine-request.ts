@@ -21,12 +21,12 @@ const DOCKER_HUB = 'docker.io';
 export interface RequestParts {
   readonly database: Database;
   readonly sealer: Sealer;
-  /** The engine has the volume afterwards. */
+  /** Makes sure that the engine has the volume. */
   readonly makeVolume: (volume: VolumeRecord) => Promise<void>;
   readonly networkCeilings: NetworkCeilings;
 }
 
-/** What the engine needs to make this sandbox and start it. It knows nothing of organizations: names become ids here. */
+/** Builds the engine's request to make and start this sandbox. The engine knows no organizations: names become ids here. */
 export async function toEngineRequest(
   parts: RequestParts,
   record: SandboxRecord,
@@ -38,7 +38,7 @@ export async function toEngineRequest(
   const hostVolume = usesHostVolume(spec) ? await prepareHostVolume(parts, organizationId) : undefined;
   return {
     id,
-    // When its run ends we remove it ourselves, after its end was written down.
+    // When its run ends this server removes it, after the end was stored.
     spec: { ...spec, lifecycle: { ...spec.lifecycle, ephemeral: false } },
     ...(Object.keys(given.values).length === 0 ? {} : { secretValues: given.values }),
     start: true,
@@ -50,12 +50,12 @@ export async function toEngineRequest(
     ...hostFolderOf(organizationId, record),
     ...(hostVolume === undefined ? {} : { hostVolume }),
     ...(snapshotId === null ? {} : { snapshot: snapshotId }),
-    // A class is written by the engine's report, or was checked against the list of classes.
+    // The class comes from the engine's report, or was checked against the list of classes.
     ...(isolation === null ? {} : { isolation: isolation as NonNullable<CreateSandbox['isolation']> }),
   };
 }
 
-/** What all images of an organization may take; null: as much as they like. */
+/** Limit for all images of an organization together; null: none. */
 export async function maxImageBytes(database: Database, organizationId: string): Promise<number | null> {
   const { limits } = await readTerms(database, organizationId);
   return limits.max_image_storage_gib === null ? null : limits.max_image_storage_gib * 2 ** 30;
@@ -77,7 +77,7 @@ async function prepareHostVolume(
   return volume.id;
 }
 
-/** Volume ids by the names that the spec uses: those that the sandbox was made with, also when a name was reused since. */
+/** Volume ids by the names that the spec uses: those of the create, also when a name was reused since. */
 async function prepareVolumes(
   { database, makeVolume }: RequestParts,
   { id, organizationId, spec }: SandboxRecord,
@@ -99,7 +99,7 @@ async function prepareVolumes(
   return volumes;
 }
 
-/** Null: nothing is shown to the registry. */
+/** Null: the registry gets no credential. */
 export async function registryAuthFor(
   { database, sealer }: Pick<RequestParts, 'database' | 'sealer'>,
   organizationId: string,
@@ -112,7 +112,7 @@ export async function registryAuthFor(
   const found = await (registry?.mode === 'specific'
     ? findRegistry(database, organizationId, registry.credential_id)
     : findRegistryFor(database, organizationId, host));
-  // SAFETY: a password is shown to the registry that it is for and to no other, whoever chose the image.
+  // SAFETY: a password is sent only to the registry that it belongs to, no matter which image the caller chose.
   return found?.host === host ? openRegistry(sealer, found) : null;
 }
 
@@ -120,7 +120,7 @@ function openRegistry(sealer: Sealer, { id, username, sealedPassword }: Registry
   return { username, password: sealer.open(sealedPassword, registryContext(id)) };
 }
 
-/** As the engine reads references: a first part with a dot or a port, or `localhost`, is a host. */
+/** As the engine parses references: a first part with a dot or a port, or `localhost`, is a host. */
 export function registryHostOf(reference: string): string {
   const [first = '', ...rest] = reference.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');

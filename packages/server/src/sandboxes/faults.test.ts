@@ -6,7 +6,7 @@ import { body, startHealthy, until } from '../testing/sandboxes.ts';
 import { listRuns } from '../store/runs.ts';
 import { makeFolder, type TestServer } from '../testing/test-server.ts';
 
-/** The changes that a start, a stop, another start and a delete ask of the engine. */
+/** How many changing calls to the engine a start, a stop, another start and a delete make. */
 const CHANGES = 4;
 
 async function liveOnce(server: TestServer): Promise<string> {
@@ -107,7 +107,7 @@ test('a start that takes too long has failed, and so has a stop', async (t) => {
   const failed = await until(server, 'one', 'failed');
   assert.match(failed.last_failure_message, /did not start it in time/);
   server.orchestrator.finishFetching();
-  // It came to be after all, and nobody wants it.
+  // It started after all, and its record has failed.
   await waitUntil(async () => {
     const states = (await server.orchestrator.list()).map(({ state }) => state);
     return states.every((state) => state === 'stopped') && states.length === 1;

@@ -2,7 +2,7 @@ import type { Database } from '../store/database.ts';
 import { slugOf } from '../store/organizations.ts';
 import { ceilingOf, toEngineCeiling, type NetworkCeilings } from './network-ceilings.ts';
 
-/** Of the organization with this id, for the engine. */
+/** The network ceiling of the organization with this id, in the engine's form. */
 export async function findCeiling(
   database: Database,
   ceilings: NetworkCeilings,

@@ -1,6 +1,6 @@
 /**
- * The folder below the host's roots that a sandbox reaches: its organization's. By the id, not by the slug: a slug can be changed
- * and be taken by others, and with it what was put aside for its first owner. The owner of the host reaches all of the roots.
+ * The folder below the host's roots that a sandbox can mount: its organization's. It is named by the id, not by the slug: another
+ * organization could take over a slug, and with it the files of its first owner. The owner of the host can mount all of the roots.
  */
 export function hostFolderOf(
   organizationId: string,

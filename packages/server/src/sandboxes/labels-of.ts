@@ -5,8 +5,8 @@ const MAX_KEY_LENGTH = 256;
 const MAX_VALUE_LENGTH = 4096;
 
 /**
- * The labels of a sandbox: its image's, and its own, which win. An image may say anything, so that only what a caller could have
- * asked for is taken of it: its first labels by name, as many as there is room for.
+ * The labels of a sandbox: its image's and its own, which take precedence. An image may have any labels, so only valid ones are taken,
+ * sorted by name, up to the limit.
  */
 export function labelsOf(
   { labels: own = {} }: Pick<SandboxSpec, 'labels'>,

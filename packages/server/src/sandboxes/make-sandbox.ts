@@ -37,14 +37,14 @@ export interface NewSandboxRequest {
   readonly asker: Asker;
 }
 
-/** Runs `work` in one transaction with the organization locked, with whatever else the surface writes in it. */
+/** Runs `work` in one transaction with the organization locked, together with the surface's own writes. */
 type Commit = (work: (transaction: Database) => Promise<SandboxRecord>) => Promise<SandboxRecord>;
 
 /**
- * The one way to a new sandbox, from every surface: what may not be or cannot be is refused here, before anything is written.
- * With `isStarted` it is wanted running; somebody else brings that about.
- * @throws PlatformError `invalid_sandbox_config` naming the field, `network_ceiling_exceeded`, `isolation_unavailable`, `quota_exceeded`, `volume_not_found`,
- *   `snapshot_not_found`, `name_already_exists`; `orchestrator_unreachable` with `isStarted` only
+ * Makes every new sandbox, for all surfaces. Invalid and impossible requests are refused before anything is written. With `isStarted`
+ * its desired state is running; the caller starts the convergence.
+ * @throws PlatformError `invalid_sandbox_config` naming the field, `network_ceiling_exceeded`, `isolation_unavailable`,
+ * `quota_exceeded`, `volume_not_found`, `snapshot_not_found`, `name_already_exists`; `orchestrator_unreachable` with `isStarted` only
  */
 export async function makeSandbox(
   parts: MakeParts,
@@ -59,8 +59,8 @@ export async function makeSandbox(
 }
 
 /**
- * Organizations share the host: what they mount of it lies in their own host volume, or in a folder that the operator named after
- * them. The engine resolves paths inside that folder, so that what looks right here cannot lead elsewhere.
+ * Organizations share the host: their mounts of it must lie in their own host volume, or in a folder that the operator named after them.
+ * The engine resolves paths inside that folder, so a path that passes here cannot lead outside.
  */
 function refuseHostPaths(spec: SandboxSpec, { id }: OrganizationRecord): void {
   const isForeign = (path: string) => {
@@ -85,7 +85,7 @@ function hostPathReason(place: string, organizationId: string): string {
   return `must be relative: it is looked up ${place}; absolute paths only where the operator made a folder ${organizationId}`;
 }
 
-/** What the engine would refuse at the start is refused now. One that is away is asked again when the sandbox is to run. */
+/** Asks the engine now what it would refuse at the start. If it is away it is asked when the sandbox is to run. */
 async function requireAbility(
   { orchestrator, networkCeilings }: MakeParts,
   { organization, sandbox, isStarted }: NewSandboxRequest,
@@ -98,7 +98,7 @@ async function requireAbility(
         start: isStarted,
         networkCeiling: toEngineCeiling(ceilingOf(networkCeilings, organization.slug)),
         ...hostFolderOf(organization.id, sandbox),
-        // One of the list of classes; the schema of the surface has seen to it.
+        // One of the list of classes, which the schema of the surface has checked.
         ...(isolation === null ? {} : { isolation: isolation as Isolation }),
       },
       AbortSignal.timeout(CHECK_TIMEOUT_MS),
@@ -108,7 +108,7 @@ async function requireAbility(
   }
 }
 
-/** Patches may hold megabytes that were judged already; only where they come from on the host is a question. */
+/** Patches may hold megabytes that were validated already; only their source paths on the host are sent. */
 function withoutContent(spec: SandboxSpec): SandboxSpec {
   if (spec.patches === undefined) return spec;
   const patches = spec.patches.map((patch) =>
@@ -149,7 +149,7 @@ async function insert(
   return record;
 }
 
-/** By its id or its name. @throws PlatformError `snapshot_not_found` */
+/** Finds it by id or name. @throws PlatformError `snapshot_not_found` */
 async function snapshotOf(
   db: Database,
   organizationId: string,
@@ -170,7 +170,7 @@ function withImageOf(snapshot: SnapshotRecord | null, spec: SandboxSpec): Sandbo
   return {
     ...spec,
     image: { type: 'oci', reference: imageOf(snapshot.manifest) ?? spec.image.reference },
-    // Written down, so that limits and bills are about the disk that it gets.
+    // Stored, so that limits and bills use the size of the disk that it gets.
     resources: {
       vcpus: DEFAULT_VCPUS,
       memory_mib: DEFAULT_MEMORY_MIB,

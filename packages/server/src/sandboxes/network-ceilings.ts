@@ -1,9 +1,9 @@
 import { PlatformError } from '@svc/contract/errors';
 import { readCeiling, writeCeiling } from '@svc/engine/policy';
 
-/** What the operator lets sandboxes reach at most, in words of the engine. */
+/** Upper bounds, set by the operator, of what sandboxes may reach, as targets of the engine. */
 export interface NetworkCeilings {
-  /** Of every organization that has none of its own. */
+  /** Applies to every organization without a ceiling of its own. */
   readonly installation: readonly string[];
   /** By slug. */
   readonly organizations: ReadonlyMap<string, readonly string[]>;
@@ -31,7 +31,7 @@ export function readCeilings(
   return { installation, organizations: read };
 }
 
-/** The highest of all, for an engine that holds every sandbox to it, also one that a server says nothing of. */
+/** The union of all ceilings, for an engine that applies it to every sandbox, also to one without a ceiling from a server. */
 export function highestCeiling({ installation, organizations }: NetworkCeilings): string {
   const words = new Set([installation, ...organizations.values()].flat());
   return words.has('all') ? 'all' : writeCeiling([...words]);
@@ -41,7 +41,7 @@ export function ceilingOf({ installation, organizations }: NetworkCeilings, slug
   return organizations.get(slug) ?? installation;
 }
 
-/** As the engine is told of it: nothing where everything is allowed. */
+/** The engine's form of a ceiling: absent where everything is allowed. */
 export function toEngineCeiling(words: readonly string[]): readonly string[] | null {
   return words.includes('all') ? null : words;
 }

@@ -1,8 +1,8 @@
 import type { EventEmitter } from 'node:events';
 
 /**
- * Somebody waits for something to be said of one sandbox; listens from the beginning. Without abort signals of its own, for each of
- * those that ends makes an error with the way to it, in a tenth of a millisecond.
+ * Waits for the next change of one sandbox; listens from its construction on. It has no abort signals of its own, because aborting one
+ * creates an error with a stack trace, which takes a tenth of a millisecond.
  */
 export class NextChange implements Disposable {
   readonly #changes: EventEmitter;
@@ -15,7 +15,7 @@ export class NextChange implements Disposable {
     changes.once(sandboxId, this.#told.resolve);
   }
 
-  /** Ends when it was said, the time is over, or the caller is gone. */
+  /** Resolves at a change, after the time, or when the caller disconnects. */
   async within(milliseconds: number, signal: AbortSignal): Promise<void> {
     const end = () => this.#told.resolve();
     const timer = setTimeout(end, milliseconds);
@@ -26,7 +26,7 @@ export class NextChange implements Disposable {
     signal.removeEventListener('abort', end);
   }
 
-  /** Ends a wait that is still going. */
+  /** Ends a wait in progress. */
   [Symbol.dispose](): void {
     this.#changes.off(this.#sandboxId, this.#told.resolve);
     this.#told.resolve();

@@ -12,9 +12,9 @@ import { describeRun, recordSandboxEvent } from './sandbox-events.ts';
 type Known = Pick<SandboxRecord, 'id' | 'organizationId'>;
 
 /**
- * Writes down what the orchestrator says of a sandbox, its run and the events of both, in one step. What callers wanted in
- * the meantime is not overwritten. Writing down the same twice changes nothing. The disk is not waited for: should the power fail, no
- * run is left that this could be about.
+ * Stores the orchestrator's report of a sandbox, its run and the events of both in one transaction. Changes that callers made meanwhile
+ * are not overwritten. Storing a report twice changes nothing. Does not wait for fsync: after a power failure the run that the report is
+ * about is gone too.
  * @returns the record as it is now; undefined when there is none
  */
 export async function observe(
@@ -22,19 +22,19 @@ export async function observe(
   known: Known,
   report: SandboxReport,
 ): Promise<SandboxRecord | undefined> {
-  // What is reported is told by the clock as it is now.
+  // Times in a report are relative to the clock as it is now.
   await followClock(db);
   return await inTransactionAhead(db, async (transaction) => {
     await lockOrganization(transaction, known.organizationId);
     const record = await getSandbox(transaction, known.id);
-    // The run of a removed one ended with its removal.
+    // The run of a removed sandbox ended with its removal.
     if (record === undefined || record.desired === 'removed') return record;
     switch (report.state) {
       case 'running':
         return await noteRunning(transaction, record, report);
       case 'starting':
       case 'stopping':
-        // On its way; where to is told when it is there.
+        // In transition; its outcome is reported later.
         return record;
       case 'created':
       case 'stopped':
@@ -60,12 +60,12 @@ async function noteRunning(
     isolation: isolation ?? record.isolation,
     ...(await noteResolved(transaction, record, report)),
   };
-  // A caller wants something else by now; the state says so already.
+  // The desired state has changed since, and the observed state says so already.
   if (record.desired !== 'running') return await updateSandbox(transaction, record, seen);
   return await updateSandbox(transaction, record, { ...seen, ...UNTROUBLED, observed: 'running' });
 }
 
-/** What the image made of the spec. Its labels are the sandbox's too, so that it is found by them. */
+/** Stores what the image made of the spec. The image's labels are added to the sandbox's, so that it is found by them. */
 async function noteResolved(
   transaction: Database,
   record: SandboxRecord,
@@ -76,7 +76,7 @@ async function noteResolved(
   return { resolved };
 }
 
-/** A change that depends on what the record says now. */
+/** A change that depends on the current record. */
 export async function amend(
   db: Database,
   known: Known,
@@ -89,7 +89,7 @@ export async function amend(
   });
 }
 
-/** What is not said of a sandbox about which there is nothing to say. */
+/** Values of a sandbox without failures or outages. */
 const UNTROUBLED = {
   statusReason: null,
   failureCode: null,
@@ -118,13 +118,13 @@ async function noteEnd(
   const endedAt = report.endedAt ?? new Date().toISOString();
   const isRest =
     record.observed === 'created' || record.observed === 'stopped' || record.observed === 'failed';
-  // A start that came to nothing is not a run.
+  // A start that failed is not a run.
   const hasRun = startedAt !== null && end?.reason !== 'start_failed';
   if (hasRun && !isRest) await noteRun(transaction, record, startedAt);
   const run = await closeRun(transaction, record.id, endedAt, end?.reason ?? 'unknown');
-  // What was asked for ended it, and its next run is what is wanted now.
+  // The run ended on request, and the next one is the desired state now.
   const isRestart = record.desired === 'restarted';
-  // A stop that a caller asked for ended a start that was under way: that start has not failed.
+  // A stop by a caller ended a start in progress: that start has not failed.
   const isGivenUp = record.observed === 'stopping' && !hasRun;
   const isFailure =
     report.state === 'failed' && report.endedAt !== record.endedAt && !isRestart && !isGivenUp;
@@ -143,7 +143,7 @@ async function noteEnd(
   const ended = await updateSandbox(transaction, record, {
     ...seen,
     ...UNTROUBLED,
-    // A run that ended by itself is not begun again.
+    // A run that ended by itself is not restarted.
     desired: 'stopped',
     observed: isFailure ? 'failed' : 'stopped',
     failureCode: isFailure ? (end?.reason ?? 'unknown') : null,
@@ -152,15 +152,15 @@ async function noteEnd(
   return ended.isEphemeral && hasRun ? await removeEnded(transaction, ended) : ended;
 }
 
-/** An ephemeral sandbox does not outlive its run. */
+/** An ephemeral sandbox is removed with its run. */
 export async function removeEnded(transaction: Database, record: SandboxRecord): Promise<SandboxRecord> {
   await recordSandboxEvent(transaction, 'sandbox_deleted', record, null, { reason: 'ephemeral' });
   return await removeSandbox(transaction, record, null);
 }
 
 /**
- * A sandbox does not get where it should be in time, or its start failed for good: it has failed, and nobody wants it
- * running any more. Does nothing when a caller decided otherwise or it got there after all.
+ * Marks a sandbox as failed that did not reach its desired state in time or whose start failed for good, and sets its desired state to
+ * stopped. Does nothing when a caller decided otherwise or it got there after all.
  */
 export async function noteFailure(
   db: Database,

@@ -6,7 +6,7 @@ import { listRuns } from '../store/runs.ts';
 
 export type OpenChannel = (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
 
-/** Opens channels. An ephemeral sandbox goes with its run; that it ran out of memory is told by what is written of the run. */
+/** Opens channels. An ephemeral sandbox is removed with its run; that it ran out of memory is then read from the stored run. */
 export function createOpenChannel(
   orchestrator: Pick<Orchestrator, 'openChannel'>,
   database: Database,

@@ -16,7 +16,7 @@ const run = async (server: TestServer, name = 'one') => {
 const recover = (server: TestServer, action: string, name = 'one') =>
   server.rest('POST', `/sandboxes/by-name/${name}/recover`, { body: { action } });
 
-/** As if the time were over. */
+/** Lets the recovery period be over. */
 const endRecovery = async ({ database }: TestServer) => {
   await database
     .updateTable('sandboxes')

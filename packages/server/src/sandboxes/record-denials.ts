@@ -13,13 +13,13 @@ import { recordSandboxEvent } from './sandbox-events.ts';
 
 const RETRY_MS = 500;
 const MINUTE_MS = 60_000;
-/** Of one kind and one sandbox. An audit log is no place for a sandbox to write what it likes. */
+/** Per kind and sandbox, so that a sandbox cannot flood the audit log. */
 const MOST_PER_MINUTE = 10;
-/** Sandboxes that are counted at once; then all are forgotten, and counted anew. */
+/** Limit of sandboxes that are counted; beyond it all counts are dropped. */
 const MOST_COUNTED = 10_000;
 
 interface Count {
-  /** Minutes of the clock, so that servers which hear the same leave out the same. */
+  /** The minute of the clock, so that all servers leave out the same denials. */
   readonly minute: number;
   told: number;
   leftOut: number;
@@ -32,8 +32,8 @@ export interface DenialParts {
 }
 
 /**
- * Writes into the audit log what sandboxes tried and were kept from: the first few of each minute, and how many were left out. Every
- * server of an engine hears of it; whoever is first writes it down, under an id that the others find there.
+ * Writes denied attempts of sandboxes into the audit log: the first few of each minute, and how many were left out. All servers of an
+ * engine receive them; the first one writes the event, under an id that the others derive too.
  */
 export function recordDenials({ database, orchestrator, logger }: DenialParts): BackgroundTask {
   const counts = new Map<string, Count>();
@@ -43,7 +43,7 @@ export function recordDenials({ database, orchestrator, logger }: DenialParts): 
         try {
           for await (const denial of orchestrator.denials(signal)) await note(database, counts, denial);
         } catch (error) {
-          // Whoever follows changes says that the engine is away.
+          // That the engine is away is reported by the reconciler.
           if (!signal.aborted && !PlatformError.is(error, 'orchestrator_unreachable'))
             logger.error({ err: error }, 'denied traffic could not be written down; it is tried again');
         }
@@ -67,7 +67,7 @@ async function note(db: Database, counts: Map<string, Count>, denial: NetworkDen
   });
 }
 
-/** A UUID (version 8: of one's own making) that every server makes of the same denial. */
+/** A UUID (version 8, custom) that every server derives from the same denial. */
 function eventIdOf({ id, sandboxId, type }: NetworkDenial): string {
   const digits = createHash('sha256').update(`${sandboxId} ${type} ${id}`).digest('hex');
   const [, a, b, c, d, e] = /^(.{8})(.{4}).(.{3}).(.{3})(.{12})/.exec(digits) ?? [];

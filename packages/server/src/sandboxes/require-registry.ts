@@ -5,7 +5,7 @@ import { findRegistry } from '../store/registries.ts';
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import { invalidConfig } from './check-sandbox.ts';
 
-/** @throws PlatformError `invalid_sandbox_config` when the credential that is named is not one for this image */
+/** @throws PlatformError `invalid_sandbox_config` when the named credential does not fit the image's registry */
 export async function requireRegistry(
   db: Database,
   organizationId: string,
@@ -14,7 +14,7 @@ export async function requireRegistry(
 ): Promise<void> {
   if (registry?.mode !== 'specific') return;
   const found = await findRegistry(db, organizationId, registry.credential_id);
-  // SAFETY: members may use the password but not read it. Sent to a registry of their choice it could be read there.
+  // SAFETY: members may use the password but not read it. They could read it at a registry of their choice.
   if (found?.host === canonicalRegistryHost(registryHostOf(reference))) return;
   const reason =
     found === undefined

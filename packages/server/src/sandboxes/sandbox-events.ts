@@ -16,14 +16,14 @@ export type SandboxEventType =
   | 'secret_violation'
   | 'recovery_chosen';
 
-/** What happens without anybody asking for it. */
+/** The actor of events without a caller. */
 const SERVICE: Asker = {
   actor: { kind: 'system', code: 'lifecycle', label: 'Sandbox lifecycle' },
   requestId: null,
   sourceAddress: null,
 };
 
-/** Writes down in the caller's transaction what happened to a sandbox. `asker` null: the service did it by itself. */
+/** Records an event of a sandbox in the caller's transaction. `asker` null: the service itself. */
 export async function recordSandboxEvent(
   transaction: Database,
   type: SandboxEventType,
@@ -42,7 +42,7 @@ export async function recordSandboxEvent(
   });
 }
 
-/** Enough to compute from events alone what was used. */
+/** Enough to compute usage from events alone. */
 export function describeRun(run: RunRow): Readonly<Record<string, unknown>> {
   const { started_at, ended_at, vcpus, memory_mib, disk_mib } = run;
   return { started_at, ended_at, vcpus, memory_mib, disk_mib };

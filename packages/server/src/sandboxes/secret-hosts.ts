@@ -5,17 +5,17 @@ type Tls = Network['tls'];
 type Terms = Pick<SecretRecord, 'name' | 'allowedHosts' | 'authorities'>;
 
 interface Problem {
-  /** Below `network`; `entry` stands for the entry. */
+  /** Path below `network`; `entry` stands for the entry. */
   readonly field: string;
   readonly reason: string;
 }
 
-/** Nobody has this name (RFC 6761): the hosts of a secret that none may have, since the list of a spec is never empty. */
+/** A name without a host (RFC 6761), for a secret without allowed hosts, because the list in a spec is never empty. */
 const NOWHERE: readonly HostPattern[] = [{ type: 'exact', value: 'nowhere.invalid' }];
 
 /**
- * What speaks against a sandbox that uses a secret of its organization in this way. Whoever may make sandboxes may use the secret, and
- * is not to choose who gets it: neither by another host, nor by having another machine taken for the host.
+ * The problem, if any, with a sandbox's use of an organization's secret. Members who may make sandboxes may use the secret but not
+ * choose who gets it: neither by adding a host, nor by having another machine accepted as the host.
  */
 export function findProblem(entry: SecretEntry, terms: Terms, tls: Tls): Problem | undefined {
   const index = entry.allowed_hosts.findIndex((host) => !isAmong(host, terms.allowedHosts));
@@ -29,7 +29,7 @@ export function findProblem(entry: SecretEntry, terms: Terms, tls: Tls): Problem
   };
 }
 
-/** The hosts that are sent the value now: those that the sandbox and the secret both name. */
+/** The hosts that get the value now: those that both the sandbox and the secret name. */
 export function hostsInForce(entry: SecretEntry, terms: Terms, tls: Tls): HostPattern[] {
   if (findDoubt(entry, terms, tls) !== undefined) return [...NOWHERE];
   const { allowedHosts } = terms;
@@ -42,7 +42,7 @@ export function hostsInForce(entry: SecretEntry, terms: Terms, tls: Tls): HostPa
   return both.length === 0 ? [...NOWHERE] : both;
 }
 
-/** Why a host that is allowed might be somebody else. Certificates that were not verified prove nothing, and so need no rule. */
+/** How another machine could pass for an allowed host. Hosts with unverified certificates prove nothing, so they need no rule. */
 function findDoubt(entry: SecretEntry, { name, authorities }: Terms, tls: Tls): Problem | undefined {
   if (entry.require_tls_identity === false)
     return {
@@ -67,7 +67,7 @@ function isAmong(host: HostPattern, hosts: readonly HostPattern[]): boolean {
   return hosts.some((other) => isWithin(host, other));
 }
 
-/** Whether every host that fits `inner` fits `outer`. */
+/** Whether every host that matches `inner` matches `outer`. */
 function isWithin(inner: HostPattern, outer: HostPattern): boolean {
   if (outer.type === 'any') return true;
   if (inner.type === 'any' || (inner.type === 'wildcard' && outer.type === 'exact')) return false;

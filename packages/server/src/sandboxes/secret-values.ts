@@ -10,15 +10,15 @@ import { findProblem, hostsInForce } from './secret-hosts.ts';
 
 type Secrets = NonNullable<Network['secrets']>;
 
-/** What the engine is told of a sandbox: each secret's value, and a spec that says who may be sent it. */
+/** The secrets in the engine's request: each value, and a spec with the hosts that it may be sent to. */
 export interface GivenSecrets {
   readonly spec: SandboxSpec;
   readonly values: SecretValues;
 }
 
 /**
- * The secrets of a sandbox, its own and those that it takes from the store of its organization. A stored value comes with the hosts
- * that were stored with it, of one read, so that it is never told with hosts of another time.
+ * The secrets of a sandbox, its own and those from the store of its organization. A stored value and its hosts are read together, so
+ * that the engine never gets it with outdated hosts.
  */
 export async function giveSecrets(
   { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
@@ -45,7 +45,7 @@ export async function giveSecrets(
 }
 
 /**
- * Whether the organization has the secrets that a spec refers to, and lets them be used so.
+ * Checks that the organization has the secrets that a spec refers to, and allows this use of them.
  * @throws PlatformError `invalid_sandbox_config` naming the field
  */
 export async function requireStored(

@@ -4,8 +4,9 @@ import type { Database, SandboxVolumeRow } from '../store/database.ts';
 import { ensureHostVolume, findVolumeByName } from '../store/volumes.ts';
 
 /**
- * The volumes that a spec mounts, by where they appear: named ones, and the host volume where a path of the host is
- * relative. Call it in the transaction that makes the sandbox. @throws PlatformError `volume_not_found` naming the volume
+ * The volumes that a spec mounts, by mount path: named ones, and the host volume where a path of the host is relative. Call it in the
+ * transaction that makes the sandbox.
+ * @throws PlatformError `volume_not_found` naming the volume
  */
 export async function volumesOf(
   transaction: Database,

@@ -7,7 +7,7 @@ import { ensureSecretsKeys, followSecretsKeys } from './secrets-key.ts';
 import { listStoredSecrets } from '../store/stored-secrets.ts';
 
 /**
- * The sealer of a server. A key file that was lost is noticed here, and not when a sandbox starts without its secrets.
+ * The sealer of a server. A lost key file is found here, and not when a sandbox starts without its secrets.
  * @throws StartError with the way out
  */
 export async function openSealer(path: string, database: Database): Promise<Sealer> {

@@ -92,7 +92,7 @@ test('a value that changed meanwhile is not overwritten by the rotation', async 
   const [old] = readSecretsKeys(keyPath);
   await withStore(place, async (database) => {
     const sealer = new Sealer([new Uint8Array(32).fill(1), old]);
-    // As the server would, between the reading and the writing of the rotation.
+    // As the server would, between the rotation's read and write.
     const open = sealer.open.bind(sealer);
     sealer.open = (sealed, context) => {
       if (context.startsWith('sandbox:'))

@@ -18,13 +18,13 @@ const KEY_ID_LENGTH = 8;
 const MARK_KEY_BYTES = 32;
 
 /**
- * Keeps secret values unreadable in the database. `context` says what the value is and whose (for example
- * `registry:<id>`); what was sealed for one place does not open at another.
+ * Encrypts secret values for the database. `context` names the value and its owner (for example `registry:<id>`); a text that was sealed
+ * for one context does not open with another.
  */
 export class Sealer {
   readonly #readKeys: () => SecretsKeys;
 
-  /** The first key seals; all of them open, so that keys can be replaced one after the other, also while this is in use. */
+  /** The first key seals; all of them open, so that keys can be rotated, also while this is in use. */
   constructor(keys: SecretsKeys | (() => SecretsKeys)) {
     this.#readKeys = typeof keys === 'function' ? keys : () => keys;
   }
@@ -37,7 +37,7 @@ export class Sealer {
     return `${keyIdOf(key)}.${sealed.toString('base64url')}`;
   }
 
-  /** @throws when the key is not known, the text was changed, or it was sealed for another place. */
+  /** @throws when the key is not known, the text was changed, or it was sealed with another context. */
   open(sealed: string, context: string): string {
     const keyId = keyIdIn(sealed);
     const key = this.#readKeys().find((known) => keyIdOf(known) === keyId);
@@ -54,13 +54,13 @@ export class Sealer {
     return Buffer.concat([text, decipher.final()]).toString('utf8');
   }
 
-  /** Recognizes a text later without keeping it: without the key nobody can try texts against it. */
+  /** A keyed digest (MAC) that recognizes a text later without storing it: texts cannot be tried against it without the key. */
   mark(text: string, context: string): string {
     const [key] = this.#readKeys();
     return `${keyIdOf(key)}.${markWith(key, text, context)}`;
   }
 
-  /** False also when the key that marked it is gone. */
+  /** False also when its key was removed. */
   isMarkOf(mark: string, text: string, context: string): boolean {
     const key = this.#readKeys().find((known) => keyIdOf(known) === keyIdIn(mark));
     if (key === undefined) return false;
@@ -69,25 +69,25 @@ export class Sealer {
     return given.length === made.length && timingSafeEqual(given, made);
   }
 
-  /** Whether a newer key should seal it again. */
+  /** Whether it was sealed with another than the first key. */
   isStale(sealed: string): boolean {
     return keyIdIn(sealed) !== keyIdOf(this.#readKeys()[0]);
   }
 
-  /** Whether the key that sealed it is at hand. */
+  /** Whether the key that sealed it is known. */
   canOpen(sealed: string): boolean {
     return this.#readKeys().some((key) => keyIdOf(key) === keyIdIn(sealed));
   }
 }
 
-/** With a key of its own, derived from the one that seals. */
+/** Uses a separate key, derived from the sealing key. */
 function markWith(key: Uint8Array, text: string, context: string): string {
   return createHmac('sha256', markKeyOf(key, context)).update(text).digest('hex');
 }
 
 /**
- * Derived once, and made an object of, which costs five times as much as a mark: every call with an idempotency key needs one. There
- * are as many contexts as places in the code that mark.
+ * Derived keys, cached as key objects, because making one costs five times as much as a mark, and every call with an idempotency key
+ * needs one. The number of contexts is fixed by the code.
  */
 const markKeys = new WeakMap<Uint8Array, Map<string, KeyObject>>();
 
@@ -101,7 +101,7 @@ function markKeyOf(key: Uint8Array, context: string): KeyObject {
   return derived;
 }
 
-/** Tells keys apart without telling anything about them. */
+/** Identifies a key without revealing it. */
 function keyIdOf(key: Uint8Array): string {
   return createHash('sha256').update('svc key id').update(key).digest('hex').slice(0, KEY_ID_LENGTH);
 }

@@ -17,7 +17,7 @@ import {
 import { addSandbox } from '../testing/stored-sandbox.ts';
 import { deleteUser, ensureUser } from './users.ts';
 
-/** What every database must do the same with SSH keys and preview tokens. */
+/** Behaviour of SSH keys and preview tokens that is the same on every database. */
 export function accessSuite(name: string, empty: (t: TestContext) => Promise<Database>): void {
   describe(`ways into sandboxes on ${name}`, () => {
     const prepare = async (t: TestContext) => {
@@ -50,7 +50,7 @@ export function accessSuite(name: string, empty: (t: TestContext) => Promise<Dat
       await add(stranger.id, 'SHA256:3');
       assert.equal(await findSshAccess(db, 'SHA256:3', 'calm-fox'), undefined);
       assert.equal(await findPublicKey(db, 'SHA256:3'), 'line of SHA256:3');
-      // A stranger who registers the same public key gets nothing by it, and takes nothing.
+      // Another user who registers the same public key gets no access by it, and the first user keeps theirs.
       await add(stranger.id, 'SHA256:1');
       assert.equal((await findSshAccess(db, 'SHA256:1', 'calm-fox'))?.key.id, key.id);
       await removeMember(db, sandbox.organizationId, user.id);

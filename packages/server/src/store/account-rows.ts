@@ -10,7 +10,7 @@ export interface UserRow {
 
 export interface PasswordRow {
   user_id: string;
-  /** With its salt and costs. */
+  /** Includes the salt and the cost parameters. */
   hash: string;
   changed_at: string;
 }
@@ -19,11 +19,11 @@ export interface SecondFactorRow {
   user_id: string;
   /** Sealed. */
   secret: string;
-  /** Null: shown, but nobody has proven to have it. */
+  /** Null: the secret was shown, and the user has not confirmed it with a code yet. */
   confirmed_at: string | null;
-  /** The time step of the last code that was used: each works once. */
+  /** The time step of the last code that was used; a code is accepted once. */
   last_step: number;
-  /** JSON: of the codes that work once without the device. */
+  /** JSON: hashes of the recovery codes, each accepted once in place of the device. */
   recovery_hashes: string;
 }
 
@@ -31,7 +31,7 @@ export interface SessionRow {
   id: string;
   user_id: string;
   has_second_factor: number;
-  /** Null: for all that the user may. */
+  /** Null: the session is not limited to one organization. */
   organization_id: string | null;
   user_agent: string;
   source_address: string | null;
@@ -50,7 +50,7 @@ export interface OwnerLinkRow {
   expires_at: string;
 }
 
-/** `subject` is an account or an address that somebody tried to sign in as or from. */
+/** `subject` is the account or the client address of failed sign-in attempts. */
 export interface SignInFailureRow {
   subject: string;
   count: number;
@@ -61,7 +61,7 @@ export interface IdentityProviderRow {
   organization_id: string;
   issuer: string;
   client_id: string;
-  /** Sealed; null: the provider asks for none. */
+  /** Sealed; null: the provider needs no client secret. */
   client_secret: string | null;
   /** JSON. */
   email_domains: string;
@@ -69,7 +69,7 @@ export interface IdentityProviderRow {
   updated_at: string;
 }
 
-/** Whom a provider knows by `subject`. */
+/** Links the `subject` of an identity provider to a user. */
 export interface ProviderIdentityRow {
   organization_id: string;
   issuer: string;

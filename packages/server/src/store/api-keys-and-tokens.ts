@@ -14,7 +14,7 @@ const SUFFIX_LENGTH = 8;
 
 export type CredentialTable = 'api_keys' | 'tokens';
 
-/** A credential as it is handed out: `secret` exists only here and with its owner. */
+/** A new credential. `secret` is returned once and not stored. */
 export interface IssuedCredential {
   readonly id: string;
   readonly secret: string;
@@ -58,7 +58,7 @@ export async function createToken(
 export interface ApiKeyRecord {
   readonly id: string;
   readonly name: string;
-  /** Null: the operator. */
+  /** Null: created by the operator. */
   readonly createdBy: string | null;
   readonly organization: OrganizationRecord;
   readonly lastUsedAt: string | null;
@@ -72,7 +72,7 @@ export async function findApiKey(db: Database, secret: string): Promise<ApiKeyRe
   return key === undefined || isPast(key.expiresAt) ? undefined : key;
 }
 
-/** Every request asks. */
+/** Cached, because every authenticated request reads it. */
 const readApiKey = rememberUntilChange(async (db, hash): Promise<ApiKeyRecord | undefined> => {
   const row = await selectApiKey(db, { hash });
   if (row === undefined) return undefined;
@@ -125,7 +125,7 @@ const selectToken = prepareLookup(['hash'], (db, { hash }) =>
     .where('tokens.revoked_at', 'is', null),
 );
 
-/** Notes when they were last used. */
+/** Records the time of the last use. */
 export async function touchCredentials(
   db: Database,
   table: CredentialTable,
@@ -139,13 +139,13 @@ export async function touchCredentials(
     .execute();
 }
 
-/** What is known of a credential, which is everything but its secret. */
+/** The stored part of a credential: everything but the secret. */
 export interface CredentialRecord {
   readonly id: string;
   readonly name: string;
   /** The last 8 characters of the secret. */
   readonly suffix: string;
-  /** A user's id; null: made on the command line of the server. */
+  /** A user's id; null: created with the CLI on the server. */
   readonly createdBy: string | null;
   readonly createdAt: string;
   readonly expiresAt: string | null;
@@ -162,7 +162,10 @@ const COLUMNS = [
   'last_used_at as lastUsedAt',
 ] as const;
 
-/** Those that were not revoked, newest first, one more than `limit` when there are more. `createdBy` null: anybody's. */
+/**
+ * Keys that were not revoked, newest first, one more than `limit` when there are more. `createdBy` null: keys of all
+ * users.
+ */
 export async function listApiKeys(
   db: Database,
   organizationId: string,
@@ -179,8 +182,8 @@ export async function listApiKeys(
 }
 
 /**
- * How many work: neither revoked nor expired. `owner` is an organization for API keys, a user for tokens; `createdBy`
- * null: anybody's.
+ * Counts credentials that are neither revoked nor expired. `owner` is an organization for API keys, a user for
+ * tokens; `createdBy` null: created by any user.
  */
 export async function countCredentials(
   db: Database,
@@ -188,7 +191,7 @@ export async function countCredentials(
   owner: string,
   createdBy: string | null = null,
 ): Promise<number> {
-  // The tables differ in this name alone.
+  // This column is the only difference between the two tables.
   const ownerColumn = (table === 'api_keys' ? 'organization_id' : 'user_id') as 'organization_id';
   let query = db
     .selectFrom(table)
@@ -202,7 +205,7 @@ export async function countCredentials(
   return Number((await query.executeTakeFirstOrThrow()).count);
 }
 
-/** Those that were not revoked, newest first. */
+/** Tokens that were not revoked, newest first. */
 export async function listTokens(db: Database, userId: string): Promise<readonly CredentialRecord[]> {
   return await db
     .selectFrom('tokens')
@@ -214,7 +217,10 @@ export async function listTokens(db: Database, userId: string): Promise<readonly
     .execute();
 }
 
-/** For good. `createdBy` null: whoever made it. @returns undefined when there is none, or it was revoked before */
+/**
+ * Revokes the key permanently. `createdBy` null: created by any user.
+ * @returns undefined when the key does not exist, or was revoked before
+ */
 export async function revokeApiKey(
   db: Database,
   organizationId: string,
@@ -231,7 +237,9 @@ export async function revokeApiKey(
   return await query.returning(COLUMNS).executeTakeFirst();
 }
 
-/** For good. @returns undefined when the user has none of this id, or it was revoked before */
+/**
+ * Revokes the token permanently. @returns undefined when the user has no token with this id, or it was revoked before
+ */
 export async function revokeToken(
   db: Database,
   userId: string,
@@ -247,13 +255,13 @@ export async function revokeToken(
     .executeTakeFirst();
 }
 
-/** The secret has 256 random bits, so a plain hash is as hard to turn around as any. */
+/** A plain hash is enough: the secret has 256 random bits and cannot be guessed. */
 export function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
 function issue(prefix: string, { name, createdBy, expiresAt }: NewCredential) {
-  // In hexadecimal no secret of an API key begins like a token.
+  // The secret is hexadecimal, so an API key never starts with the prefix of a token.
   const secret = prefix + randomBytes(SECRET_BYTES).toString('hex');
   const suffix = secret.slice(-SUFFIX_LENGTH);
   const id = randomUUID();

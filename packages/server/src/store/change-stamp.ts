@@ -1,12 +1,12 @@
 import type { Database } from './database.ts';
 import { dialectOf } from './store-dialect.ts';
 
-/** More than this many are forgotten together. */
+/** The cache is emptied when it has more entries than this. */
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Remembers what a query found for as long as nothing at all changes in the database. Where that cannot be told, and in
- * transactions, the query is run each time.
+ * Caches the result of a query until the database changes. Runs the query each time where changes cannot be detected,
+ * and in transactions.
  */
 export function rememberUntilChange<Value>(
   load: (db: Database, key: string) => Promise<Value>,
@@ -23,7 +23,7 @@ export function rememberUntilChange<Value>(
     const found = known.values.get(key);
     if (found !== undefined) return found;
     const value = await load(db, key);
-    // What was read before a change must not be taken for what is true after it.
+    // Cached only if the database did not change during the query; the result may be outdated otherwise.
     if (value !== undefined && dialectOf(db)?.changeStamp() === stamp) known.values.set(key, value);
     return value;
   };

@@ -1,8 +1,8 @@
 import type { Database } from './database.ts';
 
 /**
- * Makes this server the one that works on the sandbox, for so long. One that has it already keeps it for longer.
- * @returns false while another server has it
+ * Takes a lease on the sandbox, or extends the lease that this server already holds.
+ * @returns false while another server holds it
  */
 export async function claimSandbox(
   db: Database,

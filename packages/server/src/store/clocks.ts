@@ -4,20 +4,20 @@ import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import { inTransactionAhead } from './in-transaction.ts';
 
-/** Less is no step: the two clocks are not read at the same moment. */
+/** Smaller differences are not a clock step: the two clocks are not read at the same moment. */
 const MIN_STEP_MS = 250;
-/** How often it is noted that runs still last. */
+/** How often the time at which runs were last seen is written. */
 export const SEEN_INTERVAL_MS = 10_000;
 
-/** The clock of a host, which can be set, beside the time since its start, which cannot. */
+/** The wall clock of a host, which can be set, and its monotonic clock, which cannot. */
 export interface HostClock {
-  /** Another one after every start of the host. */
+  /** Changes with every boot of the host. */
   readonly bootId: string;
   nowMs(): number;
   uptimeMs(): number;
 }
 
-/** Of the host that this server shares with its engine. */
+/** The clock of the host that this server shares with its engine. */
 export const HOST_CLOCK: HostClock = {
   bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
   nowMs: () => Date.now(),
@@ -33,9 +33,9 @@ interface Known {
 const known = new WeakMap<Database, Known>();
 
 /**
- * Call it often: it costs nothing while nothing happened. When the clock was set, the starts of runs that last are moved
- * by as much, so that they last as long as they really do; of several servers of one host, one does. Every few seconds it
- * is noted that runs still last, for those that end with their host.
+ * Detects that the wall clock was set, and moves the start times of open runs by the same amount, so that their
+ * durations stay correct. Of several servers on one host, one does this. Also writes, every few seconds, when runs
+ * were last seen, as the end time of runs that end with their host. Cheap when there is no change; call it often.
  */
 export async function followClock(database: Database, clock: HostClock = HOST_CLOCK): Promise<void> {
   const { bootId } = clock;
@@ -56,7 +56,7 @@ export async function followClock(database: Database, clock: HostClock = HOST_CL
   known.set(database, { bootId, offsetMs: isKnown ? last.offsetMs : stored, seenAtMs: uptimeMs });
 }
 
-/** When the host was last seen in that start of it; undefined: never. */
+/** When the host was last seen during this boot; undefined: never. */
 export async function readLastSeen(db: Database, bootId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('clocks')
@@ -66,7 +66,7 @@ export async function readLastSeen(db: Database, bootId: string): Promise<string
   return row?.seen_at;
 }
 
-/** @returns by how much the clock was ahead of the host's start before; the row is locked from here on */
+/** Writes `seenAt` and locks the row. @returns the stored offset between wall clock and time since boot */
 async function noteSeen(
   transaction: Database,
   {

@@ -1,4 +1,4 @@
-/** It ends with the run of its sandbox. */
+/** A code context. It is deleted with the run of its sandbox. */
 export interface CodeContextRow {
   id: string;
   sandbox_id: string;
@@ -6,17 +6,17 @@ export interface CodeContextRow {
   name: string | null;
   language: string;
   cwd: string | null;
-  /** Sealed JSON: variables may hold secrets. */
+  /** Sealed JSON, because variables may contain secrets. */
   env: string | null;
   created_at: string;
 }
 
-/** Code of a server that runs in a context, or waits for its turn. */
+/** A lease of a server that runs code in a context, or queues for it. */
 export interface CodeTurnRow {
   id: string;
   context_id: string;
-  /** A server that does not extend it is taken for dead. */
+  /** The lease expires when its server stops extending it. */
   leased_until: string;
-  /** Somebody has asked for the end of what runs. */
+  /** 1: an interrupt of the running code was requested. */
   is_interrupted: number;
 }

@@ -21,7 +21,7 @@ import { addSandbox } from '../testing/stored-sandbox.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 
-/** What every database must do the same with code contexts. */
+/** Behaviour of code contexts that is the same on every database. */
 export function codeContextsSuite(name: string, empty: (t: TestContext) => Promise<Database>): void {
   describe(`code contexts on ${name}`, () => {
     const prepare = async (t: TestContext) => {
@@ -94,7 +94,7 @@ export function codeContextsSuite(name: string, empty: (t: TestContext) => Promi
         await endTurn(db, turn);
       }
       assert.deepEqual(await listBusy(db, runId), new Set());
-      // Of a server that died.
+      // The lease of a server that died.
       await beginTurn(db, id);
       await db
         .updateTable('code_turns')

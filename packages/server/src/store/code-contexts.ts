@@ -4,7 +4,7 @@ import type { CodeContextRow } from './code-context-rows.ts';
 import type { Database } from './database.ts';
 import { inTransaction } from './in-transaction.ts';
 
-/** A server that is not heard of for so long is taken for dead. */
+/** A server that has not extended its lease for this time is considered dead. */
 const TURN_LEASE_MS = 60_000;
 
 export interface ContextRecord {
@@ -19,14 +19,14 @@ export interface ContextRecord {
   readonly createdAt: string;
 }
 
-/** What the variables of a context are sealed for. */
+/** The sealing context of a context's variables. */
 export function contextEnvContext(contextId: string): string {
   return `code context:${contextId}`;
 }
 
 /**
- * Adds one unless the run has as many as it may have, or one of the name. What is left of earlier runs of the sandbox goes.
- * `ended`: the run is over.
+ * Adds a context unless the run is at its limit or has a context of this name. Deletes contexts of earlier runs of
+ * the sandbox. `ended`: the run is over.
  */
 export async function insertContext(
   db: Database,
@@ -34,7 +34,7 @@ export async function insertContext(
   maximum: number,
 ): Promise<'added' | 'ended' | 'too many' | 'name taken'> {
   return await inTransaction(db, async (transaction) => {
-    // Locks the run: two that add to it at the same time would both count the same contexts.
+    // Locks the run, so that two concurrent inserts do not count the same contexts.
     const run = await transaction
       .updateTable('runs')
       .set({ id: record.runId })
@@ -67,7 +67,7 @@ export async function listContexts(db: Database, runId: string): Promise<readonl
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toContext);
 }
 
-/** By id or name; an id comes first. */
+/** Finds a context by id or name; a match by id takes precedence. */
 export async function findContext(
   db: Database,
   runId: string,
@@ -94,7 +94,10 @@ export async function forgetContextsOfEnded(db: Database): Promise<void> {
     .execute();
 }
 
-/** Notes that code runs, or waits for its turn. @returns what to extend and end it by; undefined when the context is gone */
+/**
+ * Records a lease for code that runs in the context or queues for it.
+ * @returns the id of the lease; undefined when the context is gone
+ */
 export async function beginTurn(db: Database, contextId: string): Promise<string | undefined> {
   const now = Date.now();
   const expired = db.deleteFrom('code_turns').where('context_id', '=', contextId);
@@ -127,7 +130,10 @@ export async function endTurn(db: Database, id: string): Promise<void> {
   await db.deleteFrom('code_turns').where('id', '=', id).execute();
 }
 
-/** Tells whoever runs code in a context that its end was asked for. @returns whether anybody does */
+/**
+ * Marks all code that runs in the context as interrupted; the servers that run it poll for this.
+ * @returns whether any code was running
+ */
 export async function interruptTurns(db: Database, contextId: string): Promise<boolean> {
   const turns = db.updateTable('code_turns').set({ is_interrupted: 1 }).where('context_id', '=', contextId);
   const row = await turns.where('leased_until', '>=', at(Date.now())).returning('id').execute();
@@ -139,7 +145,7 @@ export async function isTurnInterrupted(db: Database, id: string): Promise<boole
   return (await query.executeTakeFirst())?.is_interrupted === 1;
 }
 
-/** The contexts of a run in which code runs, or waits for its turn. */
+/** The contexts of a run in which code runs or is queued. */
 export async function listBusy(db: Database, runId: string): Promise<ReadonlySet<string>> {
   const rows = await db
     .selectFrom('code_turns')

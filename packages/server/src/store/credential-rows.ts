@@ -1,9 +1,9 @@
 interface CredentialRow {
   id: string;
   name: string;
-  /** SHA-256 of the secret, which is not kept. */
+  /** SHA-256 of the secret, which is not stored. */
   hash: string;
-  /** Its last 8 characters, to recognize it by. */
+  /** The last 8 characters of the secret, shown so that users recognize it. */
   suffix: string;
   created_by: string | null;
   created_at: string;
@@ -26,7 +26,7 @@ export interface SshKeyRow {
   id: string;
   user_id: string;
   name: string;
-  /** `<type> <base64>`, without a comment. */
+  /** `<type> <base64>`, without the comment. */
   public_key: string;
   /** `SHA256:<base64>`, as OpenSSH shows it. */
   fingerprint: string;
@@ -34,20 +34,20 @@ export interface SshKeyRow {
   last_used_at: string | null;
 }
 
-/** Opens one port of one sandbox to browsers. */
+/** A token that opens one port of one sandbox to browsers. */
 export interface PreviewTokenRow {
   id: string;
   organization_id: string;
   sandbox_id: string;
   port: number;
-  /** SHA-256 of the token, which is not kept. Of one that is public nobody knows the token. */
+  /** SHA-256 of the token, which is not stored. For a public preview: of a random token that was discarded. */
   hash: string;
-  /** Its last 8 characters; empty for one that is public. */
+  /** The last 8 characters of the token; empty for a public preview. */
   suffix: string;
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
-  /** 1: no token is asked for. */
+  /** 1: the port opens without a token. */
   is_public: number;
 }
 

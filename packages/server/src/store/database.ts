@@ -22,9 +22,9 @@ import type {
 import type { WebhookDeliveryRow, WebhookRow } from './webhook-rows.ts';
 
 /**
- * The tables, the same in SQLite and PostgreSQL. Times are RFC 3339 text in UTC with milliseconds, so that they sort as
- * text; documents are JSON text; truths are 0 and 1. Rows of removed things stay, with `removed_at`: usage and events
- * refer to them, and their names are free again.
+ * The tables, the same in SQLite and PostgreSQL. Times are RFC 3339 text in UTC with milliseconds, so that they sort
+ * as text; documents are JSON text; booleans are 0 and 1. Rows of removed objects stay, with `removed_at`, because
+ * usage and events refer to them; their names can be used again.
  */
 export interface Tables {
   plans: PlanRow;
@@ -70,13 +70,16 @@ export interface Tables {
 
 export type Database = Kysely<Tables>;
 
-/** PostgreSQL hands 64-bit integers out as text; `Number` reads either. */
+/** PostgreSQL returns 64-bit integers as text; `Number` reads both. */
 export type BigCount = ColumnType<number | string, number, number>;
 
-/** What a new row may leave to the column's default. */
+/** A column with a default, which an insert may omit. */
 type Defaulted<T> = ColumnType<T, T | undefined, T>;
 
-/** What organizations may have; `document` is JSON, `position` the order in which the operator wrote them. */
+/**
+ * A plan with the limits of organizations; `document` is JSON, `position` the order in which the operator listed the
+ * plans.
+ */
 export interface PlanRow {
   name: string;
   position: number;
@@ -87,21 +90,21 @@ export interface PlanRow {
 export interface OrganizationRow {
   id: string;
   slug: string;
-  /** Null: as the slug. */
+  /** Null: the slug is the name. */
   name: Defaulted<string | null>;
   created_at: string;
   updated_at: Defaulted<string | null>;
   deleted_at: Defaulted<string | null>;
   mfa_required: Defaulted<number>;
   plan: Defaulted<string>;
-  /** What this organization has in place of its plan's limits; JSON. */
+  /** Overrides of the plan's limits; JSON. */
   quotas: Defaulted<string>;
   is_suspended: Defaulted<number>;
-  /** Of the latest event; also the lock that every change of the organization takes. */
+  /** Sequence of the latest event. Also the lock that every change of the organization takes. */
   event_sequence: ColumnType<number | string, number | undefined, number>;
   event_hash: Defaulted<string>;
   event_timestamp: Defaulted<string>;
-  /** Of the last event that was removed for its age; 0: none was. */
+  /** Sequence of the last event that was removed by retention; 0: none was. */
   pruned_sequence: ColumnType<number | string, number | undefined, number>;
   pruned_hash: Defaulted<string>;
 }
@@ -134,7 +137,7 @@ export interface SandboxRow {
   ports: string;
   desired: string;
   observed: string;
-  /** Grows with every change that a caller can see. */
+  /** Increases with every change that is visible to callers. */
   version: Defaulted<number>;
   is_ephemeral: Defaulted<number>;
   isolation: Defaulted<string | null>;
@@ -147,17 +150,17 @@ export interface SandboxRow {
   state_since: Defaulted<string | null>;
   snapshot_id: Defaulted<string | null>;
   has_host_paths: Defaulted<number>;
-  /** What image and host made of the spec; JSON. */
+  /** The resolved spec: what image and host made of it; JSON. */
   resolved: Defaulted<string | null>;
-  /** Sealed: values of secrets and registry passwords. */
+  /** Sealed: secret values and registry passwords. */
   secrets: Defaulted<string | null>;
-  /** Names the change of its secrets that the engine was not told of yet. */
+  /** Id of the latest change of its secrets, until the engine has received it. */
   values_due: Defaulted<string | null>;
-  /** The latest end of its run that was announced. */
+  /** The latest scheduled end of its run that was announced. */
   announced_end: Defaulted<string | null>;
-  /** Who last asked for a change of its state; JSON. */
+  /** The actor of the last requested state change; JSON. */
   wish: Defaulted<string | null>;
-  /** Which server works on it, and until when nobody else does. */
+  /** The server that holds the lease on the sandbox, and when the lease expires. */
   claimed_by: Defaulted<string | null>;
   claimed_until: Defaulted<string | null>;
   created_at: string;
@@ -172,7 +175,7 @@ export interface SandboxLabelRow {
   organization_id: string;
   key: string;
   value: string;
-  /** The sandbox's, for pages in its order. */
+  /** Copy of the sandbox's `created_at`, for pagination in its order. */
   created_at: string;
 }
 
@@ -183,13 +186,13 @@ export interface SandboxVolumeRow {
   is_read_only: number;
 }
 
-/** What is written to the disk of a sandbox before it first runs; JSON. */
+/** Files to write to the disk of a sandbox before its first run; JSON. */
 interface SandboxPatchesRow {
   sandbox_id: string;
   patches: string;
 }
 
-/** One stretch of running, with the sizes that were allocated; `ended_at` is null while it lasts. */
+/** One run of a sandbox, with the allocated sizes; `ended_at` is null while it lasts. */
 export interface RunRow {
   id: string;
   sandbox_id: string;
@@ -200,9 +203,9 @@ export interface RunRow {
   started_at: string;
   ended_at: string | null;
   end_reason: string | null;
-  /** Which start of the host it is of; null: of a time when that was not noted. */
+  /** The boot of the host in which the run took place; null in rows from before this was recorded. */
   boot_id: string | null;
-  /** When it began as it was told, by which it is known; `started_at` is moved when the clock is set. */
+  /** The start time as first reported, which identifies the run; `started_at` is corrected when the clock is set. */
   reported_start: string | null;
 }
 
@@ -211,16 +214,19 @@ interface RunTable extends Omit<RunRow, 'boot_id' | 'reported_start'> {
   reported_start: Defaulted<string | null>;
 }
 
-/** One start of the host. */
+/** One boot of the host. */
 export interface ClockRow {
   boot_id: string;
-  /** What the clock shows less how long the host is up; another one after the clock was set. */
+  /** Wall clock less the time since boot; changes when the clock is set. */
   offset_ms: BigCount;
-  /** When a server last noted that runs last. */
+  /** When a server last recorded that runs were still open. */
   seen_at: string;
 }
 
-/** A change of a file that is under way: its event, for the case that nobody is left to tell how it ended. */
+/**
+ * A file change that is in progress, with its event: if the server dies, another one writes the event with an unknown
+ * outcome.
+ */
 export interface FileChangeRow {
   id: string;
   /** JSON. */
@@ -228,23 +234,23 @@ export interface FileChangeRow {
   leased_until: string;
 }
 
-/** A process that was started to outlive its client. What is here is what was last seen of it. */
+/** A process that outlives its client, in the state in which it was last seen. */
 export interface ProcessRow {
-  /** Also its key in the sandbox. */
+  /** Also identifies the process inside the sandbox. */
   id: string;
   organization_id: string;
   sandbox_id: string;
-  /** It cannot outlive this run of its sandbox. */
+  /** The run of the sandbox in which the process lives; it ends with it. */
   run_id: string;
   name: string | null;
-  /** Null: whether it started is not known yet. */
+  /** Null: not known yet whether it started. */
   pid: number | null;
-  /** Program and arguments, cut off when they are long; JSON. */
+  /** Program and arguments, truncated when long; JSON. */
   command: string;
   is_tty: number;
   started_at: string;
   ended_at: string | null;
-  /** How it ended; JSON. */
+  /** Exit code or signal; JSON. */
   exit: string | null;
   stdout_bytes: BigCount;
   stderr_bytes: BigCount;
@@ -260,14 +266,14 @@ export interface VolumeRow {
   labels: string;
   status: string;
   version: Defaulted<number>;
-  /** Whether the orchestrator has it yet. */
+  /** Whether the engine has created it. */
   is_made: Defaulted<number>;
   created_at: string;
   updated_at: string;
   removed_at: string | null;
 }
 
-/** A stretch of time in which a volume held this much. */
+/** A time interval in which a volume held this many bytes. */
 export interface VolumeUsageRow {
   volume_id: string;
   organization_id: string;
@@ -307,7 +313,7 @@ export interface SnapshotOperationRow {
   completed_at: string | null;
 }
 
-/** Append-only. `hash` covers the row and `previous_hash`, so that a change shows. */
+/** Append-only. `hash` covers the row and `previous_hash`, so that manipulation is detected. */
 export interface EventRow {
   id: string;
   organization_id: string;
@@ -323,7 +329,7 @@ export interface EventRow {
   hash: string;
 }
 
-/** `status` is null while the first call is under way. */
+/** `status` is null while the first call is in progress. */
 export interface IdempotencyRow {
   scope: string;
   key: string;
@@ -336,13 +342,13 @@ export interface IdempotencyRow {
 }
 
 export interface MetricSampleRow {
-  /** Of a sandbox or a volume. */
+  /** Id of a sandbox or a volume. */
   owner_id: string;
   at_ms: BigCount;
   sample: string;
 }
 
-/** A key of the self-hosted surface that was handed out. The key itself is not kept: `fingerprint` is its SHA-256. */
+/** An issued key of the self-hosted surface. The key itself is not stored: `fingerprint` is its SHA-256. */
 export interface KeyRow {
   id: string;
   fingerprint: string;

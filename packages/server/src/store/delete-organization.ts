@@ -2,9 +2,9 @@ import type { Database } from './database.ts';
 import { removeIdentityProvider } from './identity-providers.ts';
 
 /**
- * Hides an organization at once, with everything that nobody has to clean up behind it. Its slug is free again, and what it
- * is called from now on is no legal name of a namespace. Call it in a transaction, after its sandboxes and volumes were
- * wanted removed.
+ * Marks an organization as deleted and deletes everything of it that needs no cleanup by the engine. Its slug can be
+ * used again; the replacement slug is not a legal namespace. Call it in a transaction, after `desired` of its
+ * sandboxes and volumes was set to removed.
  */
 export async function deleteOrganization(transaction: Database, organizationId: string): Promise<void> {
   const now = new Date().toISOString();

@@ -6,7 +6,7 @@ import type { Database, EventRow } from './database.ts';
 import { prepareStatement, type StandIns } from './prepare-statement.ts';
 import { deliverEvent } from './webhook-deliveries.ts';
 
-/** Who did something. The shape is public. */
+/** The actor of an event. The shape is public. */
 export type Actor =
   | {
       readonly kind: 'user';
@@ -26,7 +26,7 @@ export type Actor =
 export type NewEvent = EventKind & EventOrigin;
 
 interface EventOrigin {
-  /** A UUID of the caller's making, for what must be in the log once; any unless given. */
+  /** A UUID that the caller chooses for an event that must be logged exactly once; random by default. */
   readonly id?: string;
   readonly organizationId: string;
   readonly actor: Actor;
@@ -35,15 +35,18 @@ interface EventOrigin {
   readonly sourceAddress: string | null;
 }
 
-/** Asked along with the head: most organizations have none, and every event would ask once more. */
+/**
+ * Read in the same query as the head: most organizations have no webhooks, and a second query per event would be
+ * wasted.
+ */
 const HAS_WEBHOOKS = sql<
   boolean | number
 >`exists (select 1 from webhooks where webhooks.organization_id = organizations.id)`;
 
 /**
- * Adds an event to its organization's chain. Call it in the transaction of what it records: the organization's row is
- * locked until its end, so that changes of one organization come one after the other, and so do their events. Webhooks that ask
- * for it have it from then on to be delivered.
+ * Appends an event to its organization's chain. Call it in the transaction of the change that it records: it locks
+ * the organization's row until the end of the transaction, so that changes and events of one organization are
+ * serialized. Also queues the event for the webhooks that subscribe to it.
  */
 export async function appendEvent(transaction: Database, event: NewEvent): Promise<void> {
   const {
@@ -61,7 +64,8 @@ export async function appendEvent(transaction: Database, event: NewEvent): Promi
     payload: JSON.stringify(event.payload),
     request_id: event.requestId,
     source_address: event.sourceAddress,
-    // Never before the event before, also when the clock was set back: times and sequence have one order.
+    // Never earlier than the previous event, also when the clock was set back: times and sequences have the same
+    // order.
     timestamp: now < head.event_timestamp ? head.event_timestamp : now,
     previous_hash: head.event_hash,
   };
@@ -120,23 +124,23 @@ export type EventRecord = Selectable<EventRow>;
 
 export interface EventFilter {
   readonly eventType?: string | undefined;
-  /** That it is about. */
+  /** Only events about this sandbox. */
   readonly sandboxId?: string | undefined;
-  /** Not before; as it is stored. */
+  /** Earliest time, in the stored format. */
   readonly since?: string | undefined;
-  /** Not after. */
+  /** Latest time, inclusive. */
   readonly until?: string | undefined;
 }
 
-/** Newest first, beginning after the event with the sequence `before`; at most `limit`. */
+/** Lists events newest first, starting after the one with the sequence `before`; at most `limit`. */
 export async function listEvents(
   db: Database,
   organizationId: string,
   { eventType, sandboxId, since, until }: EventFilter,
   page: { readonly before: number | null; readonly limit: number },
 ): Promise<readonly EventRecord[]> {
-  // Times grow with the sequence, so a span of time is a span of sequences: a page is read from one index, however many
-  // events there are.
+  // Times increase with the sequence, so a time range is a sequence range: a page is read from one index, independent
+  // of the number of events.
   const first = since === undefined ? undefined : await findSequence(db, organizationId, since, 'first');
   const last = until === undefined ? undefined : await findSequence(db, organizationId, until, 'last');
   if (first === null || last === null) return [];
@@ -149,7 +153,7 @@ export async function listEvents(
   return await query.orderBy('sequence', 'desc').limit(page.limit).execute();
 }
 
-/** As the index of migration 0019 spells it, or that would not be used. */
+/** Must be spelled as in the index of migration 0019; the database does not use the index otherwise. */
 function sandboxOf(db: Database): RawBuilder<string | null> {
   return db.getExecutor().adapter instanceof PostgresAdapter
     ? sql`substring(payload from '"sandbox_id":"([0-9a-f-]{36})"')`
@@ -169,7 +173,7 @@ export async function findEvent(
     .executeTakeFirst();
 }
 
-/** Oldest first, after the event with the sequence `after`. */
+/** Lists events oldest first, starting after the one with the sequence `after`. */
 export async function listEventsAfter(
   db: Database,
   organizationId: string,
@@ -186,7 +190,7 @@ export async function listEventsAfter(
     .execute();
 }
 
-/** The first event that is not before the time, or the last one that is not after it; null: there is none. */
+/** The first event at or after the time, or the last one at or before it; null: there is none. */
 async function findSequence(
   db: Database,
   organizationId: string,
@@ -206,7 +210,7 @@ async function findSequence(
   return row === undefined ? null : Number(row.sequence);
 }
 
-/** What the chain is made of: every column in a fixed order, as JSON, so that no two rows have one text. */
+/** Hashes every column in a fixed order, as JSON, so that no two rows have the same text. */
 export function hashEvent(row: Omit<Selectable<EventRow>, 'hash'>): string {
   const fields = [
     row.previous_hash,

@@ -18,7 +18,10 @@ import { usageSuite } from './usage.suite.ts';
 import { volumesSuite } from './volumes.suite.ts';
 import { webhooksSuite } from './webhooks.suite.ts';
 
-/** Everything that a database must do. `open` gives an empty store, or the same one again when asked to reopen. */
+/**
+ * All suites that a database has to pass. `open` prepares an empty store and returns a function that opens it, the
+ * same one on each call.
+ */
 export function everySuite(name: string, open: (t: TestContext) => Promise<() => Promise<Database>>): void {
   const empty = async (t: TestContext) => await (await open(t))();
   sandboxesSuite(name, open);

@@ -6,8 +6,8 @@ import { inTransaction } from './in-transaction.ts';
 const LEASE_MS = 60_000;
 
 /**
- * Writes down that a file is about to be changed, before it is. The caller renews the lease while
- * it changes the file, and ends it together with the event. `tellLostChanges` finds changes whose caller has died.
+ * Records a file change before it is made. The caller renews the lease while it changes the file, and ends it
+ * together with the event. `tellLostChanges` finds changes whose caller has died.
  */
 export async function announceFileChange(db: Database, event: NewEvent): Promise<string> {
   const id = randomUUID();
@@ -22,15 +22,15 @@ export async function extendFileChange(db: Database, id: string): Promise<void> 
   await db.updateTable('file_changes').set({ leased_until: leaseEnd() }).where('id', '=', id).execute();
 }
 
-/** In the transaction of the event, or without one when nothing was changed. */
+/** Call it in the transaction of the event, or without a transaction when the file was not changed. */
 export async function endFileChange(db: Database, id: string): Promise<void> {
   await db.deleteFrom('file_changes').where('id', '=', id).execute();
 }
 
-/** How often to keep a lease, and to look for those that nobody kept. */
+/** How often to renew a lease, and to look for expired ones. */
 export const FILE_CHANGE_CHECK_MS = LEASE_MS / 3;
 
-/** Notes the events of changes whose server is gone, each once: they may have happened. */
+/** Writes the events of changes whose server died, once each, with an unknown outcome. */
 export async function tellLostChanges(database: Database): Promise<void> {
   const lost = await database
     .selectFrom('file_changes')
@@ -47,12 +47,12 @@ async function tellLost(transaction: Database, id: string): Promise<void> {
     .where('leased_until', '<', new Date().toISOString())
     .returning('event')
     .executeTakeFirst();
-  // Somebody else was faster.
+  // Another server has taken it already.
   if (taken !== undefined)
     await appendEvent(transaction, withUnknownEnd(JSON.parse(taken.event) as NewEvent));
 }
 
-/** The event of a change of which nobody can say whether it happened. */
+/** The event of a change whose outcome is unknown. */
 export function withUnknownEnd<Event extends { readonly payload: Readonly<Record<string, unknown>> }>(
   event: Event,
 ): Event {

@@ -1,9 +1,9 @@
 import { sql, type CompiledQuery, type Expression, type OperationNodeSource } from 'kysely';
 import type { Database } from './database.ts';
 
-/** Trips at once. More would each carry less, and cost both sides more. */
+/** Maximum number of concurrent queries. More queries would each carry fewer keys and cost both sides more. */
 const MAX_UNDER_WAY = 2;
-/** Keys of one trip; the rest takes the next one. */
+/** Maximum number of keys per query; further keys go into the next one. */
 const MAX_KEYS = 500;
 
 interface Waiting<Row> {
@@ -12,8 +12,9 @@ interface Waiting<Row> {
 }
 
 /**
- * Looks up the keys of many callers with one query (PostgreSQL). Nothing is kept: a caller joins only those whose query was
- * not sent yet, so everyone sees what was committed before they asked. While nobody else asks, nobody waits for anybody.
+ * Batches the lookups of many callers into one query (PostgreSQL). Results are not cached: a lookup joins only a
+ * query that was not sent yet, so each caller sees everything that was committed before its call. A lone caller does
+ * not wait for a batch to fill.
  */
 export class GatheredLookup<Name extends string, Row> {
   readonly #db: Database;
@@ -35,7 +36,7 @@ export class GatheredLookup<Name extends string, Row> {
 
   async find(keys: Readonly<Record<Name, string>>): Promise<Row | undefined> {
     const values = this.#names.map((name) => keys[name]);
-    // PostgreSQL has no text with NUL, and would refuse the keys of everybody for one that cannot be there.
+    // PostgreSQL rejects text with NUL, so this key cannot exist and would fail the whole batch.
     if (values.some((value) => value.includes('\0'))) return undefined;
     const together = values.join('\0');
     let waiting = this.#waiting.get(together);
@@ -47,7 +48,7 @@ export class GatheredLookup<Name extends string, Row> {
     return await waiting.found.promise;
   }
 
-  /** After whatever else came in at the same moment. */
+  /** Sends the batch at the end of the event loop's turn, so that lookups of the same turn share it. */
   #schedule(): void {
     if (this.#isScheduled || this.#underWay >= MAX_UNDER_WAY || this.#waiting.size === 0) return;
     this.#isScheduled = true;
@@ -65,7 +66,7 @@ export class GatheredLookup<Name extends string, Row> {
 
   async #send(taken: readonly Waiting<Row>[]): Promise<void> {
     this.#underWay += 1;
-    // What did not fit may be on its way beside it.
+    // Keys that did not fit may be sent in a second, concurrent query.
     this.#schedule();
     try {
       const parameters = this.#names.map((_, at) => taken.map(({ values }) => values[at]));
@@ -84,7 +85,7 @@ export class GatheredLookup<Name extends string, Row> {
   }
 }
 
-/** The keys as a table, one column per name, and beside each what the query finds for it. */
+/** Joins a table of keys, one column per name, with the result of the query for each key. */
 function buildQuery<Name extends string, Row>(
   db: Database,
   names: readonly Name[],

@@ -2,19 +2,19 @@ import { sql, type Selectable } from 'kysely';
 import type { Database, IdempotencyRow } from './database.ts';
 import { prepareStatement, type StandIns } from './prepare-statement.ts';
 
-/** How long a first outcome is remembered. */
+/** How long the outcome of a first call is kept. */
 export const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
-/** In place of a lease: the call is over, and its outcome stays as it is. */
+/** In place of a lease: the call has ended, and its outcome is final. */
 const OVER = '';
 const FORGOTTEN_AT_ONCE = 500;
 const LONG_AGO = new Date(0).toISOString();
 
-/** What is to be done once, however often it is asked for. */
+/** Work that is done once, however many calls ask for it. */
 export interface Work {
-  /** The same for every call that asks for this work under its key, and for no other: 32 hexadecimal digits. */
+  /** The same for every call with this key and request, and unique to them: 32 hexadecimal digits. */
   readonly id: string;
-  /** It was begun before, and how far it came is for whoever does it to find out. */
+  /** An earlier call began the work and did not finish; this call has to find out how far it got. */
   readonly isRepeat: boolean;
 }
 
@@ -25,11 +25,14 @@ export interface IdempotencyClaim {
   readonly owner: string;
 }
 
-/** The key is the caller's now. */
+/** The caller holds the key. */
 export interface Claimed {
-  /** When the key was first used for this request: with scope and key it names the work, also when others take it over. */
+  /**
+   * When the key was first used for this request. Identifies the work together with scope and key, also after a
+   * takeover.
+   */
   readonly since: string;
-  /** Somebody began the work before and did not come to its end. */
+  /** An earlier call began the work and did not finish. */
   readonly isRepeat: boolean;
 }
 
@@ -39,8 +42,8 @@ interface StoredOutcome {
 }
 
 /**
- * Makes the caller the first of this key, or says who was. A claim whose owner let its lease run out or gave up, and an
- * outcome that is too old to be remembered, give way.
+ * Claims the key, or returns the row of its first caller. Takes over a claim whose lease expired or was released, and
+ * an outcome that is older than `REMEMBERED_MS`.
  */
 export async function claimKey(
   db: Database,
@@ -63,7 +66,7 @@ export async function claimKey(
     return { since: inserted.created_at, isRepeat: inserted.created_at !== createdAt };
   }
   const found = await findKey(db, claim);
-  // It was given up between the two queries.
+  // The key was released between the two queries.
   return found ?? (await claimKey(db, claim, fingerprint, leaseMs));
 }
 
@@ -119,7 +122,10 @@ export async function findKey(
     .executeTakeFirst();
 }
 
-/** A call that has settled its key can be resumed sooner than one that has not can be done again: nothing is done twice. */
+/**
+ * Extends the lease: for `settledMs` once the outcome is settled, `claimedMs` before. A settled call can be resumed
+ * sooner than an unsettled one can be repeated, because resuming it repeats no work.
+ */
 export async function extendLease(
   db: Database,
   claim: IdempotencyClaim,
@@ -131,8 +137,9 @@ export async function extendLease(
 }
 
 /**
- * What is answered if nobody lives to end the call. For `leaseMs` others wait for its end; null: it is over with this.
- * @returns false when the key is not the caller's any more: it let its lease run out, and others may be at the same work
+ * Stores the outcome to return if the owner dies before it ends the call. Repeated calls wait up to `leaseMs` for the
+ * end; null: the call ends with this.
+ * @returns false when the lease expired and the key was taken over; another call may be doing the same work
  */
 export async function settleKey(
   db: Database,
@@ -151,14 +158,14 @@ export async function settleKey(
   return numAffectedRows > 0n;
 }
 
-/** What was settled was undone. */
+/** Takes a settled outcome back, because the work was undone. */
 export async function unsettleKey(db: Database, claim: IdempotencyClaim, leaseMs: number): Promise<void> {
   await mine(db, claim)
     .set({ status: null, body: null, leased_until: iso(Date.now() + leaseMs) })
     .execute();
 }
 
-/** The call is over; whoever repeats it gets this outcome. */
+/** Ends the call; repeated calls get this outcome. */
 export async function endKey(
   db: Database,
   claim: IdempotencyClaim,
@@ -167,13 +174,13 @@ export async function endKey(
   await updateOutcome(db, { ...claim, status, body, leasedUntil: OVER, fingerprint: fingerprint ?? null });
 }
 
-/** Of a claim that is still its owner's. */
+/** Updates the outcome of a claim that its owner still holds. */
 const updateOutcome = prepareStatement<
   IdempotencyClaim & {
     readonly status: number;
     readonly body: string;
     readonly leasedUntil: string;
-    /** Null: as it is. */
+    /** Null: unchanged. */
     readonly fingerprint: string | null;
   }
 >(
@@ -187,12 +194,15 @@ const updateOutcome = prepareStatement<
     }),
 );
 
-/** The next call with this key is the first again, or resumes what was settled. That it was used is remembered. */
+/**
+ * Releases the key: the next call with it runs as the first, or resumes a settled call. The key stays recorded as
+ * used.
+ */
 export async function releaseKey(db: Database, claim: IdempotencyClaim): Promise<void> {
   await mine(db, claim).set({ leased_until: LONG_AGO }).execute();
 }
 
-/** As `releaseKey` for every call under way. Only for a server that knows that whoever made them is gone. */
+/** Releases the keys of all calls in progress. Only for a server that knows that no other server is alive. */
 export async function releaseAllKeys(db: Database): Promise<void> {
   await db
     .updateTable('idempotency')
@@ -210,7 +220,7 @@ export function isOver({ leased_until: until }: Pick<Selectable<IdempotencyRow>,
   return until === OVER;
 }
 
-/** Makes the caller the one who ends a call that was settled by somebody who is gone. @returns false: nobody is gone */
+/** Takes over a settled call whose owner is dead. @returns false when the owner is alive */
 export async function resumeKey(db: Database, claim: IdempotencyClaim, leaseMs: number): Promise<boolean> {
   const now = Date.now();
   const { numUpdatedRows } = await db
@@ -225,7 +235,7 @@ export async function resumeKey(db: Database, claim: IdempotencyClaim, leaseMs: 
   return numUpdatedRows > 0n;
 }
 
-/** In small parts, so that nobody who uses a key waits long. */
+/** Deletes expired rows in small batches, so that concurrent calls do not wait for long. */
 export async function forgetOldKeys(db: Database): Promise<void> {
   for (;;) {
     const old = db

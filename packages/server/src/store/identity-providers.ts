@@ -6,7 +6,7 @@ export interface IdentityProviderRecord {
   readonly organizationId: string;
   readonly issuer: string;
   readonly clientId: string;
-  /** Null: the provider asks for none. */
+  /** Null: the provider needs no client secret. */
   readonly sealedClientSecret: string | null;
   readonly emailDomains: readonly string[];
   readonly createdAt: string;
@@ -50,7 +50,7 @@ export async function putIdentityProvider(
   return toProvider(row);
 }
 
-/** With whom it knew, and the sessions that began there. @returns false when there was none */
+/** Removes the provider with its identities and the sessions that began there. @returns false when there was none */
 export async function removeIdentityProvider(db: Database, organizationId: string): Promise<boolean> {
   await db.deleteFrom('provider_identities').where('organization_id', '=', organizationId).execute();
   await db.deleteFrom('sessions').where('organization_id', '=', organizationId).execute();
@@ -67,7 +67,7 @@ export interface ProviderIdentity {
   readonly subject: string;
 }
 
-/** @returns the id of the user; undefined: nobody came with it yet */
+/** @returns the id of the user; undefined: no user is linked to this identity yet */
 export async function findUserOfIdentity(
   db: Database,
   { organizationId, issuer, subject }: ProviderIdentity,
@@ -82,7 +82,7 @@ export async function findUserOfIdentity(
   return row?.user_id;
 }
 
-/** Call it where the organization is locked. */
+/** Call it in a transaction that has locked the organization. */
 export async function putIdentity(
   db: Database,
   { organizationId, issuer, subject }: ProviderIdentity,
@@ -98,7 +98,7 @@ function toProvider(row: Selectable<IdentityProviderRow>): IdentityProviderRecor
     issuer: row.issuer,
     clientId: row.client_id,
     sealedClientSecret: row.client_secret,
-    // Written by us alone.
+    // Written by this file only.
     emailDomains: JSON.parse(row.email_domains) as readonly string[],
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -6,16 +6,16 @@ import { isTransient } from './transient-failure.ts';
 
 const MAX_ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 10;
-/** The engine looks at least once a second whether the disk is full, and then gives some of it back. */
+/** The engine checks at least once a second whether the disk is full, and then frees reserved space. */
 const FULL_PAUSE_MS = 400;
 
 /**
- * Runs `work` in a transaction. PostgreSQL may give up one that stands in another's way, and SQLite one that its disk
- * has no room for; such a one is undone, and done again after a pause, a few times. So `work` must change nothing but the database, or only what it
- * would change in the same way again. What is committed is not done again, also when the disk then fails to take it.
+ * Runs `work` in a transaction. Retries it a few times, after a pause, when PostgreSQL aborts it because of a
+ * conflict or SQLite because its disk is full. So `work` must change only the database, or be repeatable otherwise. A
+ * committed transaction is not retried, even if the fsync after it fails.
  *
- * `whenCommitted` is called as soon as others can see the change, which may be before the disk has it: for what is worth nothing
- * without it, should the power fail in between.
+ * `whenCommitted` is called when the change is visible to other connections, which may be before fsync: for actions
+ * that are worthless without the change, should the power fail in between.
  */
 export async function inTransaction<Result>(
   database: Database,
@@ -39,8 +39,8 @@ export async function inTransaction<Result>(
 }
 
 /**
- * As `inTransaction`, but ends when others can see the change: for what can be found out anew should the power fail before the disk has
- * it. A disk that fails then is told to the next one who waits for it.
+ * Like `inTransaction`, but resolves at commit, before fsync: for changes that can be determined anew after a power
+ * failure. An fsync failure is reported to the next caller that waits for one.
  */
 export async function inTransactionAhead<Result>(
   database: Database,
@@ -49,7 +49,7 @@ export async function inTransactionAhead<Result>(
   return await untilCommitted((whenCommitted) => inTransaction(database, work, whenCommitted));
 }
 
-/** Ends when `begin` tells that it is committed, or fails before. */
+/** Resolves when `begin` reports the commit; rejects if it fails before. */
 export async function untilCommitted<Result>(
   begin: (whenCommitted: (result: Result) => void) => Promise<unknown>,
 ): Promise<Result> {

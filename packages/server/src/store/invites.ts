@@ -17,13 +17,13 @@ export interface InviteRecord {
   readonly expiresAt: string;
 }
 
-/** Invites somebody, or again: of two invites to one address only the later counts. `token` is not kept. */
+/** Creates an invite, and replaces an earlier one to the same address. `token` is not stored. */
 export async function putInvite(
   db: Database,
   organizationId: string,
   invite: { readonly email: string; readonly role: Role; readonly invitedBy: string },
 ): Promise<InviteRecord & { readonly token: string }> {
-  // Typed behind a command: one that begins with `-` would be an option there.
+  // Not base64url: a token that starts with `-` would be parsed as an option on a command line.
   const token = randomBytes(TOKEN_BYTES).toString('hex');
   const now = Date.now();
   const change = {
@@ -47,7 +47,7 @@ export async function putInvite(
   return { ...toInvite(row), token };
 }
 
-/** How many have not expired, beside the one to this address. */
+/** Counts the invites that have not expired, except the one to this address. */
 export async function countOtherInvites(
   db: Database,
   organizationId: string,
@@ -63,7 +63,7 @@ export async function countOtherInvites(
   return Number(row.count);
 }
 
-/** Those that have not expired, by address. */
+/** Invites that have not expired, sorted by address. */
 export async function listInvites(db: Database, organizationId: string): Promise<readonly InviteRecord[]> {
   const rows = await db
     .selectFrom('invites')
@@ -75,7 +75,10 @@ export async function listInvites(db: Database, organizationId: string): Promise
   return rows.map(toInvite);
 }
 
-/** The invite of a token and where to; undefined when it was never made, was withdrawn, answered, or has expired. */
+/**
+ * The invite of a token and its organization; undefined when it does not exist, was withdrawn, answered, or has
+ * expired.
+ */
 export async function findInvite(
   db: Database,
   token: string,
@@ -97,7 +100,7 @@ export async function findInvite(
   return { invite: toInvite(row), organization: toOrganization(organization) };
 }
 
-/** Uses up what was sent to this address. @returns undefined: nothing was, or it has expired */
+/** Consumes the invite to this address. @returns undefined: there is none, or it has expired */
 export async function takeInviteTo(
   db: Database,
   organizationId: string,
@@ -113,7 +116,7 @@ export async function takeInviteTo(
   return row === undefined ? undefined : toInvite(row);
 }
 
-/** @returns what was removed; undefined when it was not there */
+/** @returns the removed invite; undefined when there was none */
 export async function removeInvite(
   db: Database,
   organizationId: string,
@@ -132,7 +135,7 @@ function toInvite(row: Selectable<InviteRow>): InviteRecord {
   return {
     id: row.id,
     email: row.email,
-    // Roles are written from the same closed list.
+    // The cast holds: roles are written from the same closed list.
     role: row.role as Role,
     invitedBy: row.invited_by,
     createdAt: row.created_at,
@@ -140,7 +143,7 @@ function toInvite(row: Selectable<InviteRow>): InviteRecord {
   };
 }
 
-/** Withdraws what this user sent and nobody answered. @returns how many */
+/** Withdraws the pending invites that this user sent. @returns how many */
 export async function removeInvitesOf(db: Database, organizationId: string, userId: string): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('invites')

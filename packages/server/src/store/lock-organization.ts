@@ -4,8 +4,9 @@ import type { Database } from './database.ts';
 import { prepareStatement, type StandIns } from './prepare-statement.ts';
 
 /**
- * Changes of one organization come one after the other: call this first in the transaction, and what it reads stays true
- * until its end. SQLite has one writer anyway; in PostgreSQL this waits for whoever changes the same organization.
+ * Locks the organization until the end of the transaction, so that its changes are serialized. Call it first: what
+ * the transaction reads afterwards stays true until its end. SQLite has one writer at a time; PostgreSQL waits here
+ * for other transactions that change the same organization.
  */
 export async function lockOrganization(transaction: Database, organizationId: string): Promise<void> {
   await lock(transaction, { organizationId });
@@ -20,7 +21,10 @@ const lock = prepareStatement(
       .where('id', '=', organizationId),
 );
 
-/** The same, for whoever wants to add to it. @throws PlatformError `org_not_found` when it was deleted meanwhile */
+/**
+ * Like `lockOrganization`, before objects are added to the organization. @throws PlatformError `org_not_found` when
+ * it was deleted meanwhile
+ */
 export async function lockLivingOrganization(
   transaction: Database,
   organizationId: string,

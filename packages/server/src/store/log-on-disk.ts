@@ -4,8 +4,8 @@ import { isErrno } from '@svc/contract/errno';
 import { diskFault, failedDisk, findDiskFault } from '@svc/contract/node-disk-fault';
 
 /**
- * Brings SQLite's write-ahead log to the disk beside the thread that everybody is served by. Whoever comes while the disk is at it shares
- * the next turn with all the others who came.
+ * Flushes SQLite's write-ahead log with fsync outside the main thread (group commit): all callers that arrive during
+ * a flush share the next one.
  */
 export class LogOnDisk implements AsyncDisposable {
   readonly #path: string;
@@ -13,7 +13,7 @@ export class LogOnDisk implements AsyncDisposable {
   #file: Promise<FileHandle> | undefined;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
-  /** How the latest flush failed; undefined when it did not. */
+  /** Error of the latest flush; undefined when it succeeded. */
   #fault: PlatformError | undefined;
 
   constructor(database: string, flush: (log: FileHandle) => Promise<void> = (log) => log.datasync()) {
@@ -22,8 +22,8 @@ export class LogOnDisk implements AsyncDisposable {
   }
 
   /**
-   * Ends when what was committed before the call is on the disk.
-   * @throws when the disk failed: then nobody knows whether it is
+   * Resolves when everything that was committed before the call is flushed.
+   * @throws when the flush failed: it is unknown then whether the data is on the disk
    */
   async hasAll(): Promise<void> {
     this.#next ??= this.#takeTurn(this.#running);
@@ -31,7 +31,7 @@ export class LogOnDisk implements AsyncDisposable {
   }
 
   async #takeTurn(before: Promise<void> | undefined): Promise<void> {
-    // Those who waited for it have been told how it ended.
+    // Its own callers have received the error.
     await before?.catch(() => undefined);
     this.#running = this.#next;
     this.#next = undefined;
@@ -44,17 +44,17 @@ export class LogOnDisk implements AsyncDisposable {
     }
   }
 
-  /** Why the disk takes no writes; undefined: it takes them. */
+  /** Why the disk cannot be written; undefined: it can. */
   findFault(): PlatformError | undefined {
     return findDiskFault(this.#path, 'server') ?? this.#fault;
   }
 
-  /** What to show of a query whose disk failed, as the database says without the reason. */
+  /** The error of a query that failed because of the disk; SQLite does not report the reason. */
   explainFailure(error: unknown): PlatformError {
     return this.findFault() ?? failedDisk('EIO', 'server', error);
   }
 
-  /** The same file for as long as a connection to the database is open: SQLite writes it anew from its beginning. */
+  /** The file is opened once: while a connection is open, SQLite restarts the log in the same file. */
   async #open(): Promise<FileHandle> {
     this.#file ??= open(this.#path).catch((error: unknown) => {
       this.#file = undefined;

@@ -10,7 +10,7 @@ export interface MemberRecord {
   readonly joinedAt: string;
 }
 
-/** In the order they joined, one more than `limit` when there are more. */
+/** Members in the order in which they joined, one more than `limit` when there are more. */
 export async function listMembers(
   db: Database,
   organizationId: string,
@@ -34,7 +34,7 @@ export async function listMembers(
   return rows.map(toMember);
 }
 
-/** By organization; those without any are absent. */
+/** Number of members by organization; organizations without members are absent. */
 export async function countMembers(db: Database): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('members')
@@ -68,7 +68,7 @@ export async function findMemberByEmail(
   return row === undefined ? undefined : toMember(row);
 }
 
-/** Whether somebody else than this user owns the organization. Ask after it was locked. */
+/** Whether the organization has another owner than this user. Call it after the organization was locked. */
 export async function hasOtherOwner(db: Database, organizationId: string, userId: string): Promise<boolean> {
   const row = await db
     .selectFrom('members')
@@ -115,7 +115,7 @@ function toMember(row: {
     email: row.email,
     displayName: row.display_name,
     avatarUrl: row.avatar_url,
-    // Roles are written from the same closed list.
+    // The cast holds: roles are written from the same closed list.
     role: row.role as Role,
     joinedAt: row.joined_at,
   };

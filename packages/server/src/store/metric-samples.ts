@@ -1,16 +1,16 @@
 import type { Database } from './database.ts';
 
-/** Rows of one statement; each takes three of the variables that a database allows. */
+/** Rows per statement; each takes three of the variables that a database allows. */
 const BATCH = 1000;
 
-/** What was measured of a sandbox or volume around a time; milliseconds since 1970. */
+/** Measurements of a sandbox or volume around a time; milliseconds since 1970. */
 export interface MetricSample {
   readonly ownerId: string;
   readonly atMs: number;
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** What another server wrote for the same time stays. */
+/** Inserts samples; a sample that another server wrote for the same time stays. */
 export async function addSamples(db: Database, samples: readonly MetricSample[]): Promise<void> {
   const rows = samples.map(({ ownerId, atMs, values }) => ({
     owner_id: ownerId,
@@ -26,7 +26,7 @@ export async function addSamples(db: Database, samples: readonly MetricSample[])
   }
 }
 
-/** Oldest first, `fromMs` included and `toMs` not. */
+/** Lists samples oldest first, `fromMs` included and `toMs` excluded. */
 export async function listSamples(
   db: Database,
   ownerId: string,

@@ -14,7 +14,7 @@ import {
 import { isSlugFree, makeSlug } from './slugs.ts';
 
 const SLUG_ATTEMPTS = 20;
-/** The others are empty at first. */
+/** The remaining columns are empty at first. */
 const NEW_COLUMNS = [
   'id',
   'organization_id',
@@ -40,13 +40,13 @@ export interface NewSandbox {
   readonly id: string;
   readonly organizationId: string;
   readonly name: string;
-  /** Null: one is made up. */
+  /** Null: a slug is generated. */
   readonly slug: string | null;
   readonly spec: SandboxSpec;
   readonly ports: readonly PortMapping[];
   readonly isolation: string | null;
   readonly snapshotId: string | null;
-  /** Absolute host paths of its spec mean the host; absent: the organization's own folder on it. */
+  /** True: absolute host paths in its spec refer to the host itself; absent: to the organization's own folder on it. */
   readonly hasHostPaths?: boolean;
   /** Sealed. */
   readonly secrets: string | null;
@@ -75,7 +75,7 @@ export async function insertSandbox(transaction: Database, sandbox: NewSandbox):
   return record;
 }
 
-/** Apart from the spec, because they may be large, and nobody but the engine reads them. */
+/** Stored separately from the spec, because patches may be large and only the engine reads them. */
 async function addPatches(
   transaction: Database,
   sandboxId: string,
@@ -86,13 +86,13 @@ async function addPatches(
   await transaction.insertInto('sandbox_patches').values(row).execute();
 }
 
-/** What is written to the disk of a sandbox before it first runs. */
+/** The files to write to the disk of a sandbox before its first run. */
 export async function readPatches(
   db: Database,
   { id, spec }: Pick<SandboxRecord, 'id' | 'spec'>,
 ): Promise<Pick<SandboxSpec, 'patches'>> {
   const row = await selectPatches(db, { id });
-  // Written by `addPatches`; sandboxes of earlier versions have them in their spec.
+  // Written by `addPatches`; sandboxes of earlier versions have their patches in the spec.
   if (row !== undefined) return { patches: JSON.parse(row.patches) as NonNullable<SandboxSpec['patches']> };
   return spec.patches === undefined ? {} : { patches: spec.patches };
 }
@@ -101,7 +101,7 @@ const selectPatches = prepareLookup(['id'], (db, { id }) =>
   db.selectFrom('sandbox_patches').select('patches').where('sandbox_id', '=', id),
 );
 
-/** What it has already stays as it is. */
+/** Adds labels; existing ones are kept. */
 export async function addLabels(
   transaction: Database,
   sandbox: Pick<SandboxRecord, 'id' | 'organizationId' | 'createdAt'>,
@@ -122,7 +122,10 @@ export async function addLabels(
     .execute();
 }
 
-/** Takes it out of every list in the caller's transaction; its name and slug are free again, and its secrets forgotten. */
+/**
+ * Removes the sandbox from every list in the caller's transaction; its name and slug can be used again, and its
+ * secrets are deleted.
+ */
 export async function removeSandbox(
   transaction: Database,
   record: SandboxRecord,

@@ -5,7 +5,7 @@ import { openStore } from './open-store.ts';
 import type { OF_MIGRATIONS, postgresDialect } from './postgres.ts';
 import { sqliteDialect } from './sqlite.ts';
 
-/** Null: the built-in store, in the server's folder. */
+/** Null: the built-in store in the server's folder. */
 export interface StorePlace {
   readonly databaseUrl: string | null;
   readonly serverFolder: string;
@@ -23,7 +23,10 @@ export async function openDatabase(
   );
 }
 
-/** Most servers use SQLite and do without the driver. To be called before root is dropped: it may be unreadable later. */
+/**
+ * Loads the driver on demand, because most servers use SQLite. Call it before root is dropped: the driver's files may
+ * be unreadable afterwards.
+ */
 export async function loadPostgres(): Promise<{
   readonly postgresDialect: typeof postgresDialect;
   readonly OF_MIGRATIONS: typeof OF_MIGRATIONS;

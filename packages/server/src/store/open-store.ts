@@ -19,7 +19,7 @@ import { ownerLinks } from './migrations/0016-owner-links.ts';
 import { eventsOfASandbox } from './migrations/0019-events-of-a-sandbox.ts';
 import { noteDialect } from './store-dialect.ts';
 
-/** Forward only, in the order of their names. A migration that was released is never changed. */
+/** Forward only, in the order of their names. A released migration is never changed. */
 const MIGRATIONS = {
   '0001-initial': initial,
   '0002-control-plane': controlPlane,
@@ -39,8 +39,8 @@ const MIGRATIONS = {
 };
 
 /**
- * Opens the store and brings its tables up to date. Several processes may do so at once.
- * `toMigrate` connects with the limits that a change of tables needs; absent: `dialect` has none.
+ * Opens the store and migrates its tables. Several processes may do so at once. `toMigrate` connects with the
+ * timeouts that a migration needs; absent: `dialect` has none.
  */
 export async function openStore(dialect: Dialect, toMigrate?: () => Dialect): Promise<Database> {
   const database: Database = new Kysely<Tables>({ dialect });
@@ -54,7 +54,10 @@ export async function openStore(dialect: Dialect, toMigrate?: () => Dialect): Pr
   }
 }
 
-/** Asked first, because the migrator describes every table to find it out. @throws when a later version was here */
+/**
+ * A cheap check first, because the migrator describes every table to find this out. @throws when a later version has
+ * migrated the store
+ */
 async function isUpToDate(database: Database): Promise<boolean> {
   const applied = await readApplied(database);
   const known = Object.keys(MIGRATIONS).toSorted();
@@ -72,7 +75,7 @@ async function readApplied(database: Database): Promise<readonly string[]> {
     return (await applied.execute(database)).rows.map(({ name }) => name);
   } catch (error) {
     if (PlatformError.is(error, 'unavailable')) throw error;
-    // A new store has no such table; whatever else it is, the migrator meets it too, and says so.
+    // A new store has no such table. Any other error occurs in the migrator too, which reports it.
     return [];
   }
 }

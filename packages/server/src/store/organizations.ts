@@ -12,7 +12,7 @@ export interface OrganizationRecord {
   readonly slug: string;
   readonly name: string;
   readonly plan: string;
-  /** What it has in place of its plan's limits. */
+  /** Overrides of its plan's limits. */
   readonly quotas: Readonly<Record<string, number | null>>;
   readonly isSuspended: boolean;
   readonly isMfaRequired: boolean;
@@ -20,14 +20,14 @@ export interface OrganizationRecord {
   readonly updatedAt: string;
 }
 
-/** The id of the organization with this slug, which is made when it is missing. */
+/** The id of the organization with this slug, which is created when missing. */
 export async function ensureOrganization(db: Database, slug: string): Promise<string> {
   const found = await findOrganization(db, slug);
   if (found !== undefined) return found.id;
   await db
     .insertInto('organizations')
     .values({ id: randomUUID(), slug, created_at: new Date().toISOString() })
-    // Another caller may have been faster.
+    // Another caller may have inserted it meanwhile.
     .onConflict((conflict) => conflict.column('slug').doNothing())
     .execute();
   const { id } = await db
@@ -59,7 +59,7 @@ export interface OrganizationChange {
   readonly isMfaRequired?: boolean | undefined;
 }
 
-/** Changes only what is named. @throws PlatformError `name_already_exists` */
+/** Changes only the given fields. @throws PlatformError `name_already_exists` */
 export async function updateOrganization(
   db: Database,
   organizationId: string,
@@ -82,7 +82,7 @@ export async function updateOrganization(
   return toOrganization(row);
 }
 
-/** Undefined also when it was deleted. */
+/** Finds an organization; deleted ones are not found. */
 export async function findOrganization(db: Database, slug: string): Promise<OrganizationRecord | undefined> {
   const row = await selectBySlug(db, { slug });
   return row === undefined ? undefined : toOrganization(row);
@@ -92,7 +92,7 @@ const selectBySlug = prepareLookup(['slug'], (db, { slug }) =>
   db.selectFrom('organizations').selectAll().where('slug', '=', slug).where('deleted_at', 'is', null),
 );
 
-/** Makes it when it is missing. Undefined when it was deleted. */
+/** Finds the organization, or creates it. Undefined when it was deleted. */
 export async function findOrMakeOrganization(
   db: Database,
   slug: string,
@@ -103,14 +103,14 @@ export async function findOrMakeOrganization(
   return await findOrganization(db, slug);
 }
 
-/** An organization and what this user is in it; undefined when it does not exist or the user is no member. */
+/** An organization and the user's role in it; undefined when it does not exist or the user is not a member. */
 export async function findMembership(
   db: Database,
   slug: string,
   userId: string,
 ): Promise<{ readonly organization: OrganizationRecord; readonly role: Role } | undefined> {
   const row = await selectMembership(db, { slug, userId });
-  // Roles are written from the same closed list.
+  // The cast holds: roles are written from the same closed list.
   return row === undefined ? undefined : { organization: toOrganization(row), role: row.role as Role };
 }
 
@@ -125,7 +125,7 @@ const selectMembership = prepareLookup(['slug', 'userId'], (db, { slug, userId }
     .where('members.user_id', '=', userId),
 );
 
-/** All that were not deleted, by slug. */
+/** All organizations that were not deleted, by slug. */
 export async function listOrganizations(db: Database): Promise<readonly OrganizationRecord[]> {
   const rows = await db
     .selectFrom('organizations')
@@ -141,14 +141,14 @@ export async function slugOf(db: Database, id: string): Promise<string | undefin
   return row?.slug;
 }
 
-/** Deleted ones too, by slug. */
+/** All organizations including deleted ones, by slug. */
 export async function listOrganizationsEver(
   db: Database,
 ): Promise<readonly { readonly id: string; readonly slug: string }[]> {
   return await db.selectFrom('organizations').select(['id', 'slug']).orderBy('slug').execute();
 }
 
-/** Where the user is a member, by slug. */
+/** The organizations of the user, by slug. */
 export async function listMemberships(
   db: Database,
   userId: string,
@@ -162,7 +162,7 @@ export async function listMemberships(
     .where('members.user_id', '=', userId)
     .orderBy('organizations.slug')
     .execute();
-  // Roles are written from the same closed list.
+  // The cast holds: roles are written from the same closed list.
   return rows.map((row) => ({ organization: toOrganization(row), role: row.role as Role }));
 }
 
@@ -200,7 +200,7 @@ export function toOrganization(row: Selectable<OrganizationRow>): OrganizationRe
 }
 
 /**
- * A namespace that keys were handed out for, and the one that requests without a namespace mean, are the operator's.
+ * Namespaces for which keys were issued, and the default namespace, belong to the operator.
  * @throws PlatformError `name_already_exists`
  */
 export async function requireUnreservedSlug(db: Database, slug: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** The orchestrator went away: what ran may still run, but nobody can say. */
+/** The engine is unreachable: marks running sandboxes as temporarily unavailable, because their state is unknown. */
 export async function markUnavailable(db: Database, recoveryMs: number): Promise<void> {
   const now = Date.now();
   const since = new Date(now).toISOString();
@@ -21,7 +21,7 @@ export async function markUnavailable(db: Database, recoveryMs: number): Promise
     .execute();
 }
 
-/** What was unavailable for too long does not recover by itself any more. */
+/** Sandboxes that were unavailable for too long need a decision and do not recover automatically. */
 export async function requireDecisions(db: Database): Promise<void> {
   const now = new Date().toISOString();
   await db

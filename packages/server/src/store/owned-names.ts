@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 
-/** What an organization has on the disks of the engine: names by `kind id`, as the engine calls them. */
+/** The names of what an organization has on the disks of the engine, by `kind id` as the engine identifies it. */
 export async function findOwned(
   database: Database,
   organizationId: string,

@@ -4,7 +4,9 @@ import type { Database } from './database.ts';
 
 const LINK_BYTES = 32;
 
-/** A secret with which the first person of the server makes their account, once. The one before is void. */
+/**
+ * Creates the secret with which the first user of the server creates their account, once. Invalidates the one before.
+ */
 export async function createOwnerLink(db: Database, expiresAt: string): Promise<string> {
   const secret = randomBytes(LINK_BYTES).toString('base64url');
   await db.deleteFrom('owner_links').execute();
@@ -15,7 +17,7 @@ export async function createOwnerLink(db: Database, expiresAt: string): Promise<
   return secret;
 }
 
-/** Uses it up. @returns false when it was used, has expired or never was */
+/** Consumes the secret. @returns false when it was used, has expired or does not exist */
 export async function takeOwnerLink(db: Database, secret: string): Promise<boolean> {
   const row = await db
     .deleteFrom('owner_links')

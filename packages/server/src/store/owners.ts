@@ -1,10 +1,10 @@
 import type { Database } from './database.ts';
 
-/** What the engine keeps for somebody. */
+/** A kind of object that the engine stores for an organization. */
 export type OwnedKind = 'sandbox' | 'volume' | 'snapshot';
 
 export interface Owner {
-  /** Null: the nameless volume of an organization. */
+  /** Null: the nameless host volume of an organization. */
   readonly name: string | null;
   /** The slug of the organization. */
   readonly namespace: string;
@@ -14,14 +14,17 @@ interface OwnedRow extends Owner {
   readonly id: string;
 }
 
-/** A query names this many ids at most. */
+/** Maximum number of ids per query. */
 const IDS_AT_ONCE = 500;
 
 const SELECT: Readonly<
   Record<OwnedKind, (db: Database, ids: readonly string[]) => Promise<readonly OwnedRow[]>>
 > = { sandbox: selectSandboxes, volume: selectVolumes, snapshot: selectSnapshots };
 
-/** Of these ids those that a row knows, also of what is removed or still to be made: that may be under way. */
+/**
+ * Finds the rows of these ids, including removed objects and objects still to be created, because either operation
+ * may be in progress.
+ */
 export async function findOwners(
   db: Database,
   kind: OwnedKind,
@@ -53,7 +56,7 @@ async function selectVolumes(db: Database, ids: readonly string[]): Promise<read
     .execute();
 }
 
-/** A snapshot has its row when it is made; until then that of the operation knows its id. */
+/** A snapshot has a row once it is complete; until then, its id is in the row of its operation. */
 async function selectSnapshots(db: Database, ids: readonly string[]): Promise<readonly OwnedRow[]> {
   const asked = await db
     .selectFrom('snapshot_operations')

@@ -1,15 +1,15 @@
 import { sql, type SelectQueryBuilder, type SqlBool, type StringReference } from 'kysely';
 
-/** Where a page begins: after the row with these sort values. */
+/** The sort values of the last row of the previous page. */
 export type Position = readonly (string | number)[];
 
-/** Lists answer one row more than `limit` when there is another page. */
+/** Lists return one row more than `limit` when there is another page. */
 export interface PageRequest {
   readonly limit: number;
   readonly after: Position | null;
 }
 
-/** A page of the rows of a query, newest first by a column with the time and one that decides between equal times. */
+/** A page of a query's rows, newest first by a time column, with a second column as the tie-breaker. */
 export function newestFirst<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   [time, id]: readonly [StringReference<Tables, Table>, StringReference<Tables, Table>],

@@ -1,6 +1,6 @@
 import type { Database } from './database.ts';
 
-/** The hash; undefined for who has no password. */
+/** The hash; undefined when the user has no password. */
 export async function findPasswordHash(db: Database, userId: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('passwords')

@@ -4,8 +4,8 @@ import { inTransaction } from './in-transaction.ts';
 import { prepareStatement } from './prepare-statement.ts';
 
 /**
- * Replaces the plans of this server. They are kept in the store, so that every server on it and the command line see the
- * same ones; a server that was started without plans leaves them as they are.
+ * Replaces the plans of this server. They are stored so that every server on the store and the CLI use the same ones;
+ * a server that is started without plans does not change them.
  */
 export async function putPlans(db: Database, plans: readonly BillingPlan[]): Promise<void> {
   const rows = plans.map((plan, position) => ({
@@ -19,10 +19,10 @@ export async function putPlans(db: Database, plans: readonly BillingPlan[]): Pro
   });
 }
 
-/** In the operator's order. Where none of them is the default, the built-in plan is, and stands last. */
+/** Plans in the operator's order. If none of them is the default, the built-in plan is, and comes last. */
 export async function listPlans(db: Database): Promise<readonly BillingPlan[]> {
   const { rows } = await selectPlans(db, {});
-  // Only `putPlans` writes here, and what it is given was checked.
+  // Only `putPlans` writes here, after validation.
   const plans = rows.map(({ document }) => JSON.parse(document) as BillingPlan);
   return plans.some((plan) => plan.is_default) ? plans : [...plans, SELF_HOSTED_PLAN];
 }
@@ -31,7 +31,7 @@ const selectPlans = prepareStatement([], (db) =>
   db.selectFrom('plans').select('document').orderBy('position'),
 );
 
-/** The plan of this name, or the default when it is not there (any more). */
+/** The plan of this name, or the default when there is none (any more). */
 export function choosePlan(plans: readonly BillingPlan[], name: string): BillingPlan {
   const isDefault = (plan: BillingPlan) => plan.is_default;
   return plans.find((plan) => plan.name === name) ?? plans.find(isDefault) ?? SELF_HOSTED_PLAN;

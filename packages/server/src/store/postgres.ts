@@ -8,24 +8,24 @@ import { isGivenUp, isOutage, isOutdatedPlan } from './transient-failure.ts';
 
 const MAX_CONNECTIONS = 10;
 const KEEP_ALIVE_MS = 10_000;
-/** How long closing waits for the database to say goodbye. */
+/** How long closing waits for the database to close its connections. */
 const CLOSE_TIMEOUT_MS = 2000;
-/** A transaction whose server has gone without a word gives its locks back after this. */
+/** A transaction whose server has disappeared releases its locks after this. */
 const IDLE_TRANSACTION_MS = 30_000;
 
 interface PostgresLimits {
-  /** For a new connection, and for a free one. */
+  /** Timeout for a new connection, and for a free one of the pool. */
   readonly connectMs: number;
-  /** The database gives up what waits for a lock, or takes, longer. */
+  /** The database cancels a statement that waits for a lock, or runs, for longer. */
   readonly lockMs: number;
   readonly statementMs: number;
-  /** A database that has not answered by then hangs: its connection is closed. */
+  /** A database that has not answered by then is considered hung: its connection is closed. */
   readonly answerMs: number;
 }
 
-/** A request that finds the database hanging is answered within 10 s: `connectMs` and `answerMs` together. */
+/** A request to a hung database is answered within 10 s: `connectMs` and `answerMs` together. */
 const OF_REQUESTS: PostgresLimits = { connectMs: 3000, lockMs: 5000, statementMs: 6000, answerMs: 6500 };
-/** Changing a table takes as long as the table is large, and other servers wait for the one that does it. */
+/** The duration of a migration depends on the size of the table, and other servers wait for the one that migrates. */
 export const OF_MIGRATIONS: PostgresLimits = {
   ...OF_REQUESTS,
   lockMs: 600_000,
@@ -52,15 +52,15 @@ export function postgresDialect(url: string, logger: Logger, limits = OF_REQUEST
       return socket.once('close', () => sockets.delete(socket));
     },
   });
-  // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+  // The pool replaces an idle connection that breaks; without a listener, the error would end the process.
   pool.on('error', (error) => logger.warn({ err: error }, 'a database connection broke'));
   return new PostgresDialect({ pool: prepareStatements(pool, () => closePool(pool, sockets)) });
 }
 
-/** Each connection parses and plans a statement once, and not at every use. */
+/** Prepares statements, so that each connection parses and plans them once. */
 function prepareStatements(pool: pg.Pool, end: () => Promise<void>): PostgresPool {
   const names = new StatementNames();
-  // The query builder keeps what it knows of a connection under this object, so there is one for each.
+  // The query builder caches connection state under this object, so there is one per connection.
   const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
     connect: async () => {
@@ -74,7 +74,7 @@ function prepareStatements(pool: pg.Pool, end: () => Promise<void>): PostgresPoo
   };
 }
 
-/** A database that hangs does not keep the server from ending. */
+/** Closes the pool with a timeout, so that a hung database does not delay the shutdown. */
 async function closePool(pool: pg.Pool, sockets: ReadonlySet<Socket>): Promise<void> {
   const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), CLOSE_TIMEOUT_MS);
   await pool.end();
@@ -88,7 +88,7 @@ function prepareClient(client: pg.PoolClient, names: StatementNames): PostgresPo
   };
   let hasBroken = false;
   const query = async (text: string, values: readonly unknown[]): Promise<unknown> => {
-    // A rollback on a connection that hangs would wait as long again.
+    // A rollback on a hung connection would wait as long again.
     if (hasBroken) throw unreachable();
     try {
       return await send(text, values);
@@ -96,20 +96,20 @@ function prepareClient(client: pg.PoolClient, names: StatementNames): PostgresPo
       hasBroken ||= isOutage(error);
       if (!isOutdatedPlan(error)) return rethrow(error);
       names.renew();
-      // In a transaction what came before is lost too; whoever began it repeats it.
+      // In a transaction, the statements before it are lost too; the caller of the transaction repeats it.
       if (client.getTransactionStatus() !== 'I') throw error;
       return await send(text, values);
     }
   };
   return {
-    // The query builder asks for whole results only: it was given no cursor.
+    // The query builder has no cursor, so it requests complete results only.
     query: query as PostgresPoolClient['query'],
-    // The driver may not have seen yet that it is closed, and would give it to the next caller.
+    // The driver may not know yet that the connection is closed, and would reuse it.
     release: (isBroken) => client.release(isBroken === true || hasBroken),
   };
 }
 
-/** Callers are told to try again, and not that the server met a bug. */
+/** Outages become `unavailable` errors, so that callers retry; they are not bugs of the server. */
 function rethrow(error: unknown): never {
   if (isGivenUp(error)) {
     const message = 'The database took too long, or another change stands in the way; try again in a moment';

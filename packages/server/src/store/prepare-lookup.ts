@@ -9,9 +9,9 @@ export type Lookup<Name extends string, Row> = (
 ) => Promise<Row | undefined>;
 
 /**
- * A query for one row by its keys, for what every request asks: it is built once per database, and where each query is a
- * trip to another process, those of many requests make one trip.
- * What is found was true at some moment after the call, as with any other query.
+ * A query for one row by its keys, for reads that every request makes. It is compiled once per database; on
+ * PostgreSQL, concurrent lookups share one round trip.
+ * The result was true at some moment after the call, as with any other query.
  */
 export function prepareLookup<Name extends string, Row>(
   names: readonly Name[],
@@ -23,7 +23,7 @@ export function prepareLookup<Name extends string, Row>(
   const single = prepareStatement<Readonly<Record<Name, string>>, Row>(names, build);
   const gathered = new WeakMap<Database, GatheredLookup<Name, Row>>();
   return async (db, keys) => {
-    // A transaction is one connection, and sees what it wrote itself.
+    // A transaction has one connection, and has to see its own writes.
     if (db.isTransaction || !(db.getExecutor().adapter instanceof PostgresAdapter))
       return (await single(db, keys)).rows[0];
     let lookup = gathered.get(db);

@@ -5,23 +5,24 @@ const MARK = '\u0000value:';
 
 type Value = string | number | null;
 
-/** What a statement is given each time. */
+/** The parameters of a statement. */
 type Values<Given> = { readonly [Name in keyof Given]: Value };
 
-/** Each stands for a value in the statement; one that may be null is compared or stored as it is. */
+/** Placeholders for the parameters; a null is compared or stored as it is. */
 export type StandIns<Given> = { readonly [Name in keyof Given]: Expression<Given[Name]> };
 
 type Statement<Given, Row> = (db: Database, values: Given) => Promise<QueryResult<Row>>;
 
 /**
- * A statement that many requests need: it is built once per database, transactions included, because building it anew costs as much as
- * running it. Only values differ between two runs of it; what else depends on them makes another statement.
+ * A statement that many requests run. It is compiled once per database, transactions included, because compiling
+ * costs as much as running it. Two runs may differ in their parameters only; other differences need another
+ * statement.
  */
 export function prepareStatement<Given extends Values<Given>, Row = unknown>(
   names: readonly (keyof Given & string)[],
   build: (db: Database, values: StandIns<Given>) => Compilable<Row>,
 ): Statement<Given, Row> {
-  // A database and its transactions have one adapter.
+  // A database and its transactions share one adapter.
   const compiled = new WeakMap<object, CompiledQuery<Row>>();
   // One entry per name, so all names are there.
   const standIns = Object.fromEntries(

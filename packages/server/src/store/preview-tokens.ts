@@ -10,13 +10,13 @@ export const PREVIEW_TOKEN_PREFIX = 'svc_preview_';
 const SECRET_BYTES = 32;
 const SUFFIX_LENGTH = 8;
 
-/** Everything that is known of a token but the token. */
+/** A stored token, without the secret. */
 export interface PreviewToken {
   readonly id: string;
   readonly sandboxId: string;
   readonly port: number;
   readonly suffix: string;
-  /** It opens the port to everybody, without a token. */
+  /** True: the port opens without a token. */
   readonly isPublic: boolean;
   readonly createdAt: string;
   readonly expiresAt: string | null;
@@ -49,7 +49,7 @@ export async function createPreviewToken(
   return { preview: toToken(row), secret };
 }
 
-/** Those that can still be used, newest first. */
+/** Tokens that are neither revoked nor expired, newest first. */
 export async function listPreviewTokens(db: Database, sandboxId: string): Promise<readonly PreviewToken[]> {
   const rows = await db
     .selectFrom('preview_tokens')
@@ -65,7 +65,10 @@ export async function listPreviewTokens(db: Database, sandboxId: string): Promis
   return rows.map(toToken);
 }
 
-/** For good. @returns undefined when the sandbox has none of this id, or it was revoked before */
+/**
+ * Revokes the token permanently. @returns undefined when the sandbox has no token with this id, or it was revoked
+ * before
+ */
 export async function revokePreviewToken(
   db: Database,
   sandboxId: string,
@@ -82,7 +85,10 @@ export async function revokePreviewToken(
   return row === undefined ? undefined : toToken(row);
 }
 
-/** The sandbox whose port the token opens; undefined when it does not open this port of this sandbox, or no more. */
+/**
+ * The sandbox whose port the token opens; undefined when the token is of another port or sandbox, or not valid any
+ * more.
+ */
 export async function findPreview(
   db: Database,
   secret: string,
@@ -105,7 +111,7 @@ export async function findPreview(
   return sandbox === undefined ? undefined : { preview: toToken(row), sandbox: toRecord(sandbox) };
 }
 
-/** The sandbox whose port is open to everybody at this moment. */
+/** The sandbox of a port that is public now. */
 export async function findPublicPreview(
   db: Database,
   place: { readonly slug: string; readonly port: number },
@@ -130,7 +136,7 @@ export async function findPublicPreview(
   return sandbox === undefined ? undefined : toRecord(sandbox);
 }
 
-/** For a server that asks nobody: the sandbox of this slug, else the one of this name in the organization. */
+/** Without authentication: the sandbox with this slug, otherwise the one with this name in the organization. */
 export async function findLocalPreview(
   db: Database,
   label: string,

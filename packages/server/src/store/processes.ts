@@ -6,9 +6,9 @@ import { prepareLookup } from './prepare-lookup.ts';
 
 /** How a process ended. */
 export interface ProcessExit {
-  /** Null when a signal ended it, or nobody saw its end. */
+  /** Null when a signal ended the process, or its exit was not observed. */
   readonly code: number | null;
-  /** Such as SIGTERM. */
+  /** For example SIGTERM. */
   readonly signal: string | null;
   readonly reason: ProcessEndReason;
   readonly killedBy: string | null;
@@ -16,13 +16,13 @@ export interface ProcessExit {
 }
 
 export interface ProcessRecord {
-  /** Also its key in the sandbox. */
+  /** Also identifies the process inside the sandbox. */
   readonly id: string;
   readonly organizationId: string;
   readonly sandboxId: string;
   readonly runId: string;
   readonly name: string | null;
-  /** Null: whether it started is not known yet. */
+  /** Null: not known yet whether it started. */
   readonly pid: number | null;
   readonly command: readonly string[];
   readonly isTty: boolean;
@@ -58,7 +58,7 @@ export async function insertProcess(db: Database, record: ProcessRecord): Promis
     .execute();
 }
 
-/** By id, or the latest one of this name. */
+/** Finds a process by id, or the latest one of this name. */
 export async function findProcess(
   db: Database,
   sandboxId: string,
@@ -75,7 +75,7 @@ export async function findProcess(
   return row === undefined ? undefined : toProcess(row);
 }
 
-/** Newest first; one more than the page holds when there is another. */
+/** Lists processes newest first; one more than the page holds when there is another. */
 export async function listProcesses(
   db: Database,
   sandboxId: string,
@@ -88,7 +88,7 @@ export async function listProcesses(
   return rows.map(toProcess);
 }
 
-/** Those whose end nobody has seen yet. */
+/** Processes without an observed exit. */
 export async function listUnfinished(db: Database, sandboxId: string): Promise<readonly ProcessRecord[]> {
   const rows = await db
     .selectFrom('processes')
@@ -109,7 +109,7 @@ export async function listSandboxesWithUnfinished(db: Database): Promise<readonl
   return rows.map(({ sandbox_id: id }) => id);
 }
 
-/** Writes what was seen of a process. The end that was seen first stays. */
+/** Updates the observed state of a process. The first observed exit is kept. */
 export async function noteProcess(db: Database, id: string, change: ProcessChange): Promise<void> {
   const { pid, startedAt, endedAt, exit, stdoutBytes, stderrBytes } = change;
   const columns = {
@@ -128,7 +128,7 @@ export async function removeProcess(db: Database, id: string): Promise<void> {
   await db.deleteFrom('processes').where('id', '=', id).execute();
 }
 
-/** Forgets those that ended longest ago, beyond `kept` of a sandbox. */
+/** Deletes the processes of a sandbox that ended first, beyond the latest `kept`. */
 export async function forgetEnded(db: Database, sandboxId: string, kept: number): Promise<void> {
   const ended = db
     .selectFrom('processes')
@@ -148,7 +148,7 @@ export async function forgetEnded(db: Database, sandboxId: string, kept: number)
     .execute();
 }
 
-/** Forgets the processes of sandboxes that were removed before `before`. What they did stays in the audit log. */
+/** Deletes the processes of sandboxes that were removed before `before`. The audit log keeps their events. */
 export async function forgetOfRemoved(db: Database, before: string): Promise<void> {
   await db
     .deleteFrom('processes')
@@ -158,7 +158,7 @@ export async function forgetOfRemoved(db: Database, before: string): Promise<voi
     .execute();
 }
 
-/** The run of a sandbox that lasts; undefined when it does not run. */
+/** The open run of a sandbox; undefined when it does not run. */
 export async function findOpenRun(db: Database, sandboxId: string): Promise<RunRow | undefined> {
   return await selectOpenRun(db, { sandboxId });
 }

@@ -3,14 +3,15 @@ import type { Database } from './database.ts';
 import { inTransaction } from './in-transaction.ts';
 import { lockOrganization } from './lock-organization.ts';
 
-/** Rows that one transaction removes, so that nobody waits long for it. */
+/** Rows per transaction, so that other transactions do not wait for long. */
 const BATCH = 500;
 const ACTOR = { kind: 'system', code: 'retention', label: 'svc' } as const;
 export const PRUNED_EVENT = 'events_pruned';
 
 /**
- * Removes events from before a time, the oldest first. The organization remembers the last one that went, and an event in the
- * chain says so too, so that what is left can still be followed from there, and nobody can cut off more unseen.
+ * Removes events from before a time, oldest first. The organization stores the sequence and hash of the last removed
+ * event, and an event in the chain records them, so that the rest can still be verified and further removals are
+ * detected.
  */
 export async function pruneEvents(db: Database, before: string, signal: AbortSignal): Promise<void> {
   const organizations = await db.selectFrom('organizations').select('id').execute();
@@ -19,7 +20,7 @@ export async function pruneEvents(db: Database, before: string, signal: AbortSig
   }
 }
 
-/** @returns how many went */
+/** @returns the number of removed events */
 async function pruneBatch(db: Database, organizationId: string, before: string): Promise<number> {
   return await inTransaction(db, async (transaction) => {
     await lockOrganization(transaction, organizationId);
@@ -32,7 +33,7 @@ async function pruneBatch(db: Database, organizationId: string, before: string):
       .limit(BATCH)
       .execute();
     const last = old.at(-1);
-    // Removing one note only to leave another would go on for ever.
+    // Pruning events are not pruned alone: each batch would add another one, without end.
     if (last === undefined || old.every(({ event_type: type }) => type === PRUNED_EVENT)) return 0;
     const sequence = Number(last.sequence);
     await transaction

@@ -27,7 +27,7 @@ const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };
 const PRO: BillingPlan = { ...SELF_HOSTED_PLAN, name: 'pro', is_default: false, max_sandboxes: 5 };
 const NOW = Date.parse('2026-01-15T00:00:00Z');
 
-/** What every database must do the same with quotas. */
+/** Behaviour of quotas that is the same on every database. */
 export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Database>): void {
   describe(`quotas on ${name}`, () => {
     const prepare = async (t: TestContext, quotas: QuotaChanges = {}) => {
@@ -111,7 +111,7 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
       const large = ask({ vcpus: 1, memory_mib: 512, disk_size_mib: 4097 });
       await refused(large, 'max_disk_size_mib_per_sandbox', 4097, 4096);
       await setQuotas(db, organization.id, { max_disk_size_mib_per_sandbox: 4095 });
-      // What it gets that asks for nothing counts too.
+      // The default of an omitted size counts too.
       await refused(ask(undefined), 'max_disk_size_mib_per_sandbox', 4096, 4095);
     });
 
@@ -261,7 +261,7 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
   });
 }
 
-/** As a handler does: the organization is locked, room is asked for, and then it is taken. */
+/** Works like a handler: locks the organization, checks the quota, and then inserts. */
 async function create(
   db: Database,
   organization: OrganizationRecord,
@@ -288,7 +288,7 @@ async function create(
   });
 }
 
-/** Whatever it was before: a real one gets there step by step. */
+/** Sets the state directly; a real sandbox reaches it step by step. */
 async function change(
   db: Database,
   id: string,

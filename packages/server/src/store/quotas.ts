@@ -5,18 +5,21 @@ import type { Database } from './database.ts';
 import { choosePlan, listPlans } from './plans.ts';
 import { prepareLookup } from './prepare-lookup.ts';
 
-/** What an organization has to keep to. */
+/** Limits and prices of an organization. */
 export interface Terms {
   readonly plan: BillingPlan;
-  /** Its own where it has some, otherwise its plan's. */
+  /** The organization's override if set, otherwise the plan's limit. */
   readonly limits: Limits;
   readonly hasOwnLimits: boolean;
-  /** The plan has no price for more than it includes, so that its pools must not be exceeded. */
+  /** The plan has no overage price, so that its pools must not be exceeded. */
   readonly isHardCap: boolean;
   readonly isSuspended: boolean;
 }
 
-/** As they are now; in a transaction that locked the organization they stay so. @throws PlatformError `org_not_found` */
+/**
+ * The current terms; they do not change in a transaction that locked the organization. @throws PlatformError
+ * `org_not_found`
+ */
 export async function readTerms(db: Database, organizationId: string): Promise<Terms> {
   const row = await selectTerms(db, { organizationId });
   if (row === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
@@ -27,7 +30,7 @@ const selectTerms = prepareLookup(['organizationId'], (db, { organizationId }) =
   db.selectFrom('organizations').select(['plan', 'quotas', 'is_suspended']).where('id', '=', organizationId),
 );
 
-/** What was set for this organization alone, by the names of limits. */
+/** The overrides of this organization, by the names of limits. */
 export async function readOwnLimits(
   db: Database,
   organizationId: string,
@@ -40,7 +43,7 @@ export async function readOwnLimits(
   return JSON.parse(quotas) as Readonly<Record<string, unknown>>;
 }
 
-/** What is absent stays as it is. */
+/** Changes the given limits and keeps the others. */
 export async function updateTerms(
   db: Database,
   organizationId: string,
@@ -68,7 +71,7 @@ export function toTerms(
   row: { readonly plan: string; readonly quotas: string; readonly is_suspended: number },
 ): Terms {
   const plan = choosePlan(plans, row.plan);
-  // Only `setQuotas` writes here, by these names.
+  // Written by `setQuotas` only, with these names.
   const own = JSON.parse(row.quotas) as Partial<Limits>;
   return {
     plan,
@@ -96,7 +99,7 @@ function limitsOf(plan: BillingPlan): Limits {
   return Object.fromEntries(LIMIT_NAMES.map((name) => [name, plan[name]])) as Limits;
 }
 
-/** Those that exist, in whatever state. */
+/** Counts sandboxes in any state. */
 export async function countSandboxesOf(db: Database, organizationId: string): Promise<number> {
   const row = await db
     .selectFrom('sandboxes')
@@ -112,14 +115,14 @@ export interface RunningCount {
   readonly persistent: number;
 }
 
-/** Running, starting or waiting for a start. One that failed or is being stopped counts no more. */
+/** Counts sandboxes that run, start or wait for a start. Failed and stopping ones do not count. */
 export async function countRunning(db: Database, organizationId: string): Promise<RunningCount> {
   const rows = await db
     .selectFrom('sandboxes')
     .select((build) => ['is_ephemeral', build.fn.countAll<number | string>().as('count')])
     .where('organization_id', '=', organizationId)
     .where('removed_at', 'is', null)
-    // In the words of the index that covers it.
+    // Must be spelled as in the index that covers it; the database does not use the index otherwise.
     .where(sql<boolean>`desired in ('running', 'restarted')`)
     .where('observed', '!=', 'failed')
     .groupBy('is_ephemeral')
@@ -136,7 +139,7 @@ export interface OpenRun {
   readonly terms: Terms;
 }
 
-/** Runs of sandboxes that are wanted running, with what their organizations have to keep to. */
+/** Open runs of sandboxes that are to keep running, with the terms of their organizations. */
 export async function listOpenRuns(db: Database): Promise<readonly OpenRun[]> {
   const plans = await listPlans(db);
   const rows = await db

@@ -7,7 +7,7 @@ import { canonicalRegistryHost } from './registry-host.ts';
 
 export interface RegistryRecord {
   readonly id: string;
-  /** In its one spelling. */
+  /** In canonical form. */
   readonly host: string;
   readonly username: string;
   /** Opens with `registryContext(id)`. */
@@ -16,12 +16,12 @@ export interface RegistryRecord {
   readonly updatedAt: string;
 }
 
-/** What a password of a registry is sealed for. */
+/** The sealing context of a registry password. */
 export function registryContext(registryId: string): string {
   return `registry:${registryId}`;
 }
 
-/** By any of the host's names; undefined when the organization has no password for it. */
+/** Finds the registry by any of its host's names; undefined when the organization has no password for it. */
 export async function findRegistryFor(
   db: Database,
   organizationId: string,
@@ -66,7 +66,7 @@ export async function listRegistries(
   return rows.map(toRegistry);
 }
 
-/** Adds the registry, or replaces its user name and password. `seal` gets the id that the password belongs to. */
+/** Adds the registry, or replaces its user name and password. `seal` receives the id that the password belongs to. */
 export async function putRegistry(
   db: Database,
   organizationId: string,
@@ -86,7 +86,7 @@ export async function putRegistry(
   return toRegistry(row);
 }
 
-/** @returns what was removed; undefined when it was not there */
+/** @returns the removed registry; undefined when there was none */
 export async function removeRegistry(
   db: Database,
   organizationId: string,

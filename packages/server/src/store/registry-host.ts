@@ -13,8 +13,8 @@ const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?';
 const HOST = new RegExp(`^(?:${LABEL}(?:\\.${LABEL})*|\\[[0-9a-f:]{2,39}\\])(?::[0-9]{1,5})?$`);
 
 /**
- * The one spelling of a registry, whatever it was called: lower case, without scheme and path. Names of Docker Hub are
- * `docker.io`. @throws PlatformError `invalid_request`
+ * The canonical name of a registry: lower case, without scheme and path. Names of Docker Hub become `docker.io`.
+ * @throws PlatformError `invalid_request`
  */
 export function canonicalRegistryHost(text: string): string {
   const host = text

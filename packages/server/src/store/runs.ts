@@ -5,13 +5,13 @@ import type { Database, RunRow } from './database.ts';
 import { prepareStatement } from './prepare-statement.ts';
 
 export interface OpenedRun {
-  /** False: it was noted before. */
+  /** False: the run was recorded before. */
   readonly isNew: boolean;
-  /** An earlier run whose end nobody saw, and which therefore ended at the latest when this one began. */
+  /** An earlier run without an observed end; it ended at the latest when this one began. */
   readonly cutOff: RunRow | undefined;
 }
 
-/** What a run is charged for. */
+/** The billed sizes of a run. */
 export type RunSizes = Pick<RunRow, 'vcpus' | 'memory_mib' | 'disk_mib'>;
 
 export function sizesOf({ resources }: SandboxSpec): RunSizes {
@@ -22,7 +22,7 @@ export function sizesOf({ resources }: SandboxSpec): RunSizes {
   };
 }
 
-/** Notes in the caller's transaction that a sandbox runs since `startedAt`. Noting the same run again changes nothing. */
+/** Records, in the caller's transaction, that a sandbox runs since `startedAt`. Idempotent per run. */
 export async function openRun(
   transaction: Database,
   { id: sandboxId, organizationId, spec }: { id: string; organizationId: string; spec: SandboxSpec },
@@ -69,8 +69,8 @@ const insertRun = prepareStatement<RunRow, { id: string }>(
 );
 
 /**
- * Ends the open run when a later one began, or one after the host was started anew. What is told late of a run before the
- * open one changes nothing.
+ * Ends the open run when a later run began, or one after a reboot of the host. A late report of an earlier run
+ * changes nothing.
  */
 async function cutOffOther(
   transaction: Database,
@@ -95,8 +95,8 @@ async function cutOffOther(
 }
 
 /**
- * Ends the open run, if there is one. An end before the start counts as the start; of a run that ended with its host
- * nobody knows more than when it was last seen.
+ * Ends the open run, if there is one. An end before the start is set to the start. A run that ended with its host
+ * ends when it was last seen.
  */
 export async function closeRun(
   db: Database,
@@ -111,7 +111,7 @@ export async function closeRun(
   return await endRun(db, open, isLost ? await lastSeenOf(db, open, endedAt) : endedAt, reason);
 }
 
-/** The engine's word for a run that was there when its host went down. */
+/** The engine's end reason of a run that was open when its host went down. */
 const ENDED_WITH_HOST = 'host_restart';
 
 async function findOpenRun(db: Database, sandboxId: string): Promise<RunRow | undefined> {
@@ -124,7 +124,7 @@ const selectOpenRun = prepareStatement<{ readonly sandboxId: string }, RunRow>(
     db.selectFrom('runs').selectAll().where('sandbox_id', '=', sandboxId).where('ended_at', 'is', null),
 );
 
-/** Times of another start of the host are of another clock. */
+/** Times before and after a reboot are of different clocks and cannot be compared. */
 function isOfOtherBoot(run: RunRow, bootId: string): boolean {
   return run.boot_id !== null && run.boot_id !== bootId;
 }

@@ -1,10 +1,10 @@
-/** What callers want of a sandbox. `restarted`: stopped first, and then running. */
+/** The desired state of a sandbox. `restarted`: stop it first, then run it. */
 export type DesiredState = 'running' | 'restarted' | 'stopped' | 'removed';
 
 /**
- * What is known about it; `MOVES` says what can follow what.
- * - `temporarily_unavailable`: it ran when the engine was last seen.
- * - `recovery_decision_required`: that was too long ago to go on without a decision.
+ * The observed state; `MOVES` has the legal transitions.
+ * - `temporarily_unavailable`: it ran when the engine was last reachable.
+ * - `recovery_decision_required`: the engine was unreachable for too long to continue without a decision.
  */
 export type ObservedState =
   | 'created'
@@ -35,7 +35,7 @@ const MOVES = {
   failed: ['starting'],
 } as const satisfies Record<ObservedState, readonly ObservedState[]>;
 
-/** @throws Error, because whoever asks for another move has a bug */
+/** @throws Error, not PlatformError: an illegal move is a bug of the caller */
 export function requireMove(from: ObservedState, to: ObservedState): void {
   const next: readonly ObservedState[] = MOVES[from];
   if (!next.includes(to)) throw new Error(`a sandbox cannot move from ${from} to ${to}`);

@@ -2,19 +2,21 @@ import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
 import type { Database, Tables } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 
-/** A label that so many sandboxes have is not counted further: any other is better to begin with. */
+/** Counting the sandboxes of a label stops here: any rarer label is the better one to start with. */
 const COUNT_LIMIT = 1000;
 
 export interface SandboxPage {
   readonly organizationId: string;
-  /** All of them must match. */
+  /** A sandbox must have all of these labels. */
   readonly labels: Readonly<Record<string, string>>;
   readonly limit: number;
-  /** The last one of the page before. */
+  /** The last sandbox of the previous page. */
   readonly after: { readonly createdAt: string; readonly id: string } | null;
 }
 
-/** Newest first, one more than the limit when there are more. Read from indexes in the order of the page. */
+/**
+ * Lists sandboxes newest first, one more than the limit when there are more. Reads indexes in the order of the page.
+ */
 export async function listSandboxPage(db: Database, page: SandboxPage): Promise<readonly SandboxRecord[]> {
   const { organizationId, limit, after } = page;
   const [first, ...others] = await rarestFirst(db, organizationId, Object.entries(page.labels));
@@ -24,7 +26,7 @@ export async function listSandboxPage(db: Database, page: SandboxPage): Promise<
     .where('sandboxes.removed_at', 'is', null);
   if (after !== null) {
     query = query
-      // Said twice: the first condition is a range of the index, the second one decides between equal times.
+      // Redundant on purpose: the first condition is an index range, the second one decides between equal times.
       .where('sandboxes.created_at', '<=', after.createdAt)
       .where((build) =>
         build.or([build('sandboxes.created_at', '<', after.createdAt), build('sandboxes.id', '<', after.id)]),
@@ -40,7 +42,7 @@ export async function listSandboxPage(db: Database, page: SandboxPage): Promise<
 
 type Label = readonly [key: string, value: string];
 
-/** Ids come from the index of one label, in order; the other labels of each are looked up by key. */
+/** Reads ids in order from the index of one label, and looks up the other labels of each by key. */
 async function listLabelled(
   db: Database,
   { organizationId, limit, after }: SandboxPage,
@@ -68,7 +70,7 @@ async function listLabelled(
     .orderBy('sandbox_labels.created_at', 'desc')
     .orderBy('sandbox_labels.sandbox_id', 'desc')
     .limit(limit + 1);
-  // Removed sandboxes have no labels, so each match is one to show.
+  // Removed sandboxes have no labels, so each match is listed.
   const rows = await selectSandboxes(db)
     .where('sandboxes.id', 'in', matches)
     .orderBy('sandboxes.created_at', 'desc')
@@ -78,9 +80,9 @@ async function listLabelled(
 }
 
 /**
- * Whether the other label of the row has this value. As a query for one truth it is asked row by row, in the order of the
- * page: a join would be made of all rows first, and of a comparison PostgreSQL believes that it is seldom true, so that it
- * would rather sort all rows than begin to read them in order.
+ * Whether the row has this value of the other label. As a scalar subquery it is evaluated row by row, in the order of
+ * the page. A join would be computed for all rows first, and a plain comparison makes PostgreSQL estimate few
+ * matches, so that it sorts all rows instead of reading them in order.
  */
 function hasLabel(
   build: ExpressionBuilder<Tables, 'sandbox_labels'>,
@@ -94,7 +96,7 @@ function hasLabel(
     .$asScalar();
 }
 
-/** So that a label that everything has does not make the search for one that nothing has long. */
+/** Sorts labels by rarity, so that the search does not walk through a common label to find a rare one. */
 async function rarestFirst(
   db: Database,
   organizationId: string,
@@ -108,7 +110,7 @@ async function rarestFirst(
     .map(({ label }) => label);
 }
 
-/** Of all labels at once, in their order. */
+/** Counts all labels in one query; returns the counts in their order. */
 async function countUpTo(
   db: Database,
   organizationId: string,
@@ -121,7 +123,7 @@ async function countUpTo(
       .where('organization_id', '=', organizationId)
       .where('key', '=', key)
       .where('value', '=', value)
-      // In the order of the index: otherwise PostgreSQL may read the labels of everybody until it has found so many.
+      // In index order: otherwise PostgreSQL may scan the labels of all organizations until it has this many.
       .orderBy('created_at', 'desc')
       .orderBy('sandbox_id', 'desc')
       .limit(COUNT_LIMIT)

@@ -8,7 +8,7 @@ import { prepareLookup } from './prepare-lookup.ts';
 import { prepareStatement } from './prepare-statement.ts';
 import { requireMove, type DesiredState, type ObservedState } from './sandbox-moves.ts';
 
-/** Who asked for something, for the event that tells of it. */
+/** The actor of a request, recorded in its event. */
 export interface Asker {
   readonly actor: Actor;
   readonly requestId: string | null;
@@ -23,36 +23,36 @@ export interface SandboxRecord {
   readonly namespace: string;
   readonly name: string;
   readonly slug: string;
-  /** Grows with every change that a caller can see. */
+  /** Increases with every change that is visible to callers. */
   readonly version: number;
   /** Without the values of secrets. */
   readonly spec: SandboxSpec;
   readonly ports: readonly PortMapping[];
   readonly isEphemeral: boolean;
-  /** As asked for, or as it was made; null: not known yet. */
+  /** As requested, or as resolved; null: not known yet. */
   readonly isolation: string | null;
   readonly snapshotId: string | null;
-  /** It was asked for by whoever owns the host. */
+  /** True: requested by the owner of the host. */
   readonly hasHostPaths: boolean;
-  /** What image and host made of its spec; null until it was first made. */
+  /** The spec as resolved against image and host; null until it was first created. */
   readonly resolved: ResolvedSpec | null;
   /** Sealed; see sandboxes/sandbox-secrets.ts. */
   readonly secrets: string | null;
-  /** Names the change of its secrets that the engine was not told of yet; null: it knows them. */
+  /** Id of the latest change of its secrets, until the engine has received it; null: it has. */
   readonly valuesDue: string | null;
-  /** The latest end of its run that was announced. */
+  /** The latest scheduled end of its run that was announced. */
   readonly announcedEnd: string | null;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly statusReason: StatusReason | null;
-  /** Why the latest start or run went wrong; null when it did not. */
+  /** Error code of the latest start or run; null when it did not fail. */
   readonly failureCode: string | null;
   readonly failureMessage: string | null;
   readonly unavailableSince: string | null;
   readonly recoveryEndsAt: string | null;
   /** When `observed` last changed. */
   readonly stateSince: string;
-  /** Who asked for what is desired; null: the service itself. */
+  /** The actor of the desired state; null: the service itself. */
   readonly wish: Asker | null;
   readonly createdAt: string;
   readonly startedAt: string | null;
@@ -82,7 +82,7 @@ export interface SandboxChange {
   readonly removedAt?: string | null;
 }
 
-/** Writes what differs from the record; a change that changes nothing leaves the version as it is. */
+/** Writes the fields that differ from the record; without a difference the version stays. */
 export async function updateSandbox(
   db: Database,
   record: SandboxRecord,
@@ -102,7 +102,7 @@ export async function updateSandbox(
   return { ...record, ...changed, ...stateSince, version: record.version + 1 };
 }
 
-/** What can be changed together makes a few dozen statements at most, each built once. */
+/** Returns the statement for a set of columns. A few dozen sets occur; each statement is compiled once. */
 function updateOf(columns: readonly string[]): Update {
   const name = columns.join();
   let update = updates.get(name);
@@ -123,7 +123,7 @@ function prepareUpdate(columns: readonly string[]) {
   );
 }
 
-/** Removed ones too. */
+/** Gets a sandbox; removed ones too. */
 export async function getSandbox(db: Database, id: string): Promise<SandboxRecord | undefined> {
   const row = await selectById(db, { id });
   return row === undefined ? undefined : toRecord(row);
@@ -147,7 +147,7 @@ const selectByName = prepareLookup(['namespace', 'name'], (db, { namespace, name
     .where('sandboxes.removed_at', 'is', null),
 );
 
-/** By id or by name, within one organization. */
+/** Finds a sandbox by id or name within one organization. */
 export async function findOwnSandbox(
   db: Database,
   organizationId: string,
@@ -174,7 +174,7 @@ const selectOwnByName = prepareLookup(['organizationId', 'name'], (db, { organiz
 
 export type SandboxReference = { readonly id: string } | { readonly name: string };
 
-/** Those that are not removed, by namespace and name. A filter that is absent admits everything. */
+/** Sandboxes that are not removed, by namespace and name. An absent filter matches everything. */
 export async function listSandboxes(
   db: Database,
   filter: { readonly organizationId?: string; readonly namespace?: string; readonly name?: string } = {},
@@ -188,7 +188,7 @@ export async function listSandboxes(
   return (await query.orderBy('organizations.slug').orderBy('sandboxes.name').execute()).map(toRecord);
 }
 
-/** Those of these ids that are records here, removed ones too. */
+/** The sandboxes among these ids, including removed ones. */
 export async function findSandboxes(db: Database, ids: readonly string[]): Promise<readonly SandboxRecord[]> {
   if (ids.length === 0) return [];
   const rows = await selectSandboxes(db)
@@ -197,7 +197,7 @@ export async function findSandboxes(db: Database, ids: readonly string[]): Promi
   return rows.map(toRecord);
 }
 
-/** Those that are in one of these states and not removed. */
+/** Sandboxes in one of these states that are not removed. */
 export async function listSandboxesIn(
   db: Database,
   states: readonly ObservedState[],
@@ -209,7 +209,7 @@ export async function listSandboxesIn(
   return rows.map(toRecord);
 }
 
-/** How many sandboxes are in each observed state. */
+/** Number of sandboxes by observed state. */
 export async function countSandboxes(db: Database): Promise<ReadonlyMap<ObservedState, number>> {
   const rows = await db
     .selectFrom('sandboxes')
@@ -222,7 +222,7 @@ export async function countSandboxes(db: Database): Promise<ReadonlyMap<Observed
 
 export type SandboxSelection = Selectable<SandboxRow> & { readonly namespace: string };
 
-/** Those that are not removed; organizations without any are absent. */
+/** Number of sandboxes that are not removed; organizations without any are absent. */
 export async function countSandboxesByOrganization(db: Database): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('sandboxes')
@@ -233,7 +233,7 @@ export async function countSandboxesByOrganization(db: Database): Promise<Readon
   return new Map(rows.map(({ id, count }) => [id, Number(count)]));
 }
 
-/** No change that a caller can see, so its version stays. */
+/** Does not change the version, because callers cannot see it. */
 export async function noteAnnouncedEnd(db: Database, id: string, at: string): Promise<void> {
   await db.updateTable('sandboxes').set({ announced_end: at }).where('id', '=', id).execute();
 }
@@ -248,7 +248,7 @@ export function selectSandboxes(
     .select('organizations.slug as namespace');
 }
 
-/** The columns hold what the functions of this folder wrote, so their types are known. */
+/** The casts hold because only the functions of this folder write these columns. */
 export function toRecord(row: SandboxSelection): SandboxRecord {
   return {
     id: row.id,

@@ -30,7 +30,7 @@ export async function findSecondFactor(
   };
 }
 
-/** A new one, which counts from its confirmation on; one that counts already is not replaced. @returns whether it was put */
+/** Stores an unconfirmed factor. A confirmed one is not replaced. @returns whether it was stored */
 export async function beginSecondFactor(
   db: Database,
   userId: string,
@@ -67,7 +67,7 @@ export async function confirmSecondFactor(
     .execute();
 }
 
-/** Uses the code of a time step up. @returns false when it, or a later one, was used before */
+/** Consumes the code of a time step. @returns false when this code or a later one was used before */
 export async function takeStep(db: Database, userId: string, step: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('second_factors')
@@ -78,7 +78,7 @@ export async function takeStep(db: Database, userId: string, step: number): Prom
   return Number(numUpdatedRows) > 0;
 }
 
-/** Uses a recovery code up. @returns false when there is none like it */
+/** Consumes a recovery code. @returns false when there is no such code */
 export async function takeRecoveryHash(db: Database, userId: string, hash: string): Promise<boolean> {
   const found = await findSecondFactor(db, userId);
   if (found === undefined || !found.recoveryHashes.includes(hash)) return false;
@@ -87,7 +87,7 @@ export async function takeRecoveryHash(db: Database, userId: string, hash: strin
     .updateTable('second_factors')
     .set({ recovery_hashes: JSON.stringify(rest) })
     .where('user_id', '=', userId)
-    // Two may have found it; one takes it.
+    // Compare-and-swap: of two concurrent requests with the same code, one succeeds.
     .where('recovery_hashes', '=', JSON.stringify(found.recoveryHashes))
     .executeTakeFirstOrThrow();
   return Number(numUpdatedRows) > 0;

@@ -10,20 +10,23 @@ export interface SecretRecord {
   readonly id: string;
   readonly name: string;
   readonly sealedValue: string;
-  /** Who may be sent the value, whatever a sandbox says. */
+  /** The hosts that may receive the value, independent of the spec of a sandbox. */
   readonly allowedHosts: readonly NamedHost[];
-  /** Authorities (PEM) that a sandbox which uses it may have trusted. */
+  /** Authorities (PEM) that a sandbox which uses the secret may trust. */
   readonly authorities: readonly string[];
   readonly createdAt: string;
   readonly updatedAt: string;
 }
 
-/** What a secret of an organization is sealed for. */
+/** The sealing context of a secret. */
 export function secretContext(secretId: string): string {
   return `secret:${secretId}`;
 }
 
-/** The name that a source looks for: variables of the caller's machine are looked for in the store too, which alone is at hand. */
+/**
+ * The name of a source in the store. Sources that name a variable of the caller's machine are looked up in the store
+ * too, because the server has no access to that machine.
+ */
 export function nameInStore(source: SecretSource): string {
   return source.type === 'env' ? source.var : source.reference;
 }
@@ -35,7 +38,7 @@ export function storedNamesOf({ network }: SandboxSpec): readonly string[] {
   );
 }
 
-/** By name. */
+/** Secrets sorted by name. */
 export async function listSecrets(db: Database, organizationId: string): Promise<readonly SecretRecord[]> {
   const rows = await db
     .selectFrom('secrets')
@@ -47,7 +50,7 @@ export async function listSecrets(db: Database, organizationId: string): Promise
 }
 
 export interface NewSecret extends Pick<SecretRecord, 'name' | 'allowedHosts' | 'authorities'> {
-  /** Gets the id that the value belongs to. */
+  /** Receives the id that the value belongs to. */
   readonly seal: (id: string) => string;
 }
 
@@ -96,13 +99,16 @@ export async function listUsersOfSecret(
   return all.filter(({ spec }) => storedNamesOf(spec).includes(name));
 }
 
-/** The engine is yet to be told the values of these sandboxes. Written with what changed them, so that a crash forgets nothing. */
+/**
+ * Marks sandboxes whose values the engine has not received yet. Call it in the transaction that changes the values,
+ * so that a crash loses nothing.
+ */
 export async function oweValues(db: Database, sandboxIds: readonly string[]): Promise<void> {
   for (const id of sandboxIds)
     await db.updateTable('sandboxes').set({ values_due: randomUUID() }).where('id', '=', id).execute();
 }
 
-/** They were told, unless they changed meanwhile. */
+/** Clears the mark, unless the values changed again meanwhile. */
 export async function noteValuesTold(db: Database, { id, valuesDue }: SandboxRecord): Promise<void> {
   await db
     .updateTable('sandboxes')
@@ -117,7 +123,7 @@ function toSecret(row: Selectable<SecretRow>): SecretRecord {
     id: row.id,
     name: row.name,
     sealedValue: row.value,
-    // Only `putSecret` writes them.
+    // Written by `putSecret` only.
     allowedHosts: JSON.parse(row.allowed_hosts) as NamedHost[],
     authorities: JSON.parse(row.upstream_ca_cert) as string[],
     createdAt: row.created_at,

@@ -11,9 +11,12 @@ const LINK_BYTES = 32;
 export interface SessionRecord {
   readonly id: string;
   readonly userId: string;
-  /** Whoever signed in gave a code too. */
+  /** The sign-in included a second factor. */
   readonly hasSecondFactor: boolean;
-  /** The one that it is limited to: its provider says who this is, and may say so for its own organization alone. */
+  /**
+   * The only organization that the session may access, because its own identity provider vouched for the user; null:
+   * not limited.
+   */
   readonly organizationId: string | null;
   readonly userAgent: string;
   readonly sourceAddress: string | null;
@@ -44,7 +47,7 @@ export async function createSession(db: Database, session: NewSession): Promise<
   return toSession(row);
 }
 
-/** Undefined when it was ended. */
+/** Finds a session; undefined when it was ended. */
 export async function findSession(
   db: Database,
   id: string,
@@ -55,7 +58,7 @@ export async function findSession(
   return { session, user: toUser(row) };
 }
 
-/** Every request with a session asks. */
+/** Prepared, because every request with a session reads it. */
 const selectSession = prepareLookup(['id'], (db, { id }) =>
   db
     .selectFrom('sessions')
@@ -74,7 +77,7 @@ const selectSession = prepareLookup(['id'], (db, { id }) =>
     .where('sessions.id', '=', id),
 );
 
-/** Those that have not expired, newest first. */
+/** Sessions that have not expired, newest first. */
 export async function listSessions(db: Database, userId: string): Promise<readonly SessionRecord[]> {
   const rows = await db
     .selectFrom('sessions')
@@ -87,7 +90,7 @@ export async function listSessions(db: Database, userId: string): Promise<readon
   return rows.map(toSession);
 }
 
-/** @returns how many ended; `except` goes on */
+/** Ends all sessions of the user but `except`. @returns how many */
 export async function endSessions(
   db: Database,
   userId: string,
@@ -99,7 +102,7 @@ export async function endSessions(
   return Number((await query.executeTakeFirstOrThrow()).numDeletedRows);
 }
 
-/** What nobody can use any more. */
+/** Deletes expired sessions, links and failure counts. */
 export async function forgetOldSignIns(db: Database, failuresBefore: string): Promise<void> {
   const now = new Date().toISOString();
   await db.deleteFrom('sessions').where('expires_at', '<', now).execute();
@@ -108,7 +111,7 @@ export async function forgetOldSignIns(db: Database, failuresBefore: string): Pr
   await db.deleteFrom('sign_in_failures').where('last_at', '<', failuresBefore).execute();
 }
 
-/** A secret that signs one person in, once. The one before is void. */
+/** Creates a secret that signs one user in, once. Invalidates the one before. */
 export async function createSignInLink(db: Database, userId: string, expiresAt: string): Promise<string> {
   const secret = randomBytes(LINK_BYTES).toString('base64url');
   await db.deleteFrom('sign_in_links').where('user_id', '=', userId).execute();
@@ -119,7 +122,7 @@ export async function createSignInLink(db: Database, userId: string, expiresAt: 
   return secret;
 }
 
-/** Leaves it as it is. @returns whose it is; undefined when it was used, has expired or never was */
+/** Reads the link without consuming it. @returns its user; undefined when it was used, has expired or does not exist */
 export async function findSignInLink(
   db: Database,
   secret: string,
@@ -132,7 +135,7 @@ export async function findSignInLink(
     .executeTakeFirst();
 }
 
-/** Uses it up. @returns whose it is; undefined when it was used, has expired or never was */
+/** Consumes the link. @returns its user; undefined when it was used, has expired or does not exist */
 export async function takeSignInLink(
   db: Database,
   secret: string,

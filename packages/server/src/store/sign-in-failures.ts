@@ -6,15 +6,15 @@ export interface Failures {
 }
 
 export interface FailureRule {
-  /** So many may fail before anybody has to wait. */
+  /** The number of failures without a wait. */
   readonly free: number;
-  /** How long then: the first element after the first of those failures, the last one for all later. */
+  /** Waits after further failures: the first element after the first of them, the last element for all later ones. */
   readonly waitsMs: readonly number[];
-  /** For so long failures count. */
+  /** How long failures are counted. */
   readonly rememberedMs: number;
 }
 
-/** How often it was tried in vain since it last went well; undefined: never. */
+/** Failed attempts since the last success; undefined: none. */
 export async function findFailures(db: Database, subject: string): Promise<Failures | undefined> {
   return await db
     .selectFrom('sign_in_failures')
@@ -24,8 +24,8 @@ export async function findFailures(db: Database, subject: string): Promise<Failu
 }
 
 /**
- * Counts one more failure unless it is too early for one, in one statement: of many who come at once, through however many servers,
- * no more are let through than the rule says. @returns whether it was counted
+ * Counts a failure unless it comes before the end of the wait, in one statement: of many concurrent attempts, on any
+ * number of servers, no more are admitted than the rule allows. @returns whether it was counted
  */
 export async function noteFailure(
   db: Database,

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type { Database, KeyRow } from './database.ts';
 import { inTransaction } from './in-transaction.ts';
 
-/** Notes that a key was handed out. The key itself is not kept. */
+/** Records that a key was issued. The key itself is not stored. */
 export async function recordKey(
   db: Database,
   key: string,
@@ -25,7 +25,9 @@ export async function listKeys(db: Database): Promise<readonly KeyRow[]> {
   return await db.selectFrom('keys').selectAll().orderBy('created_at').execute();
 }
 
-/** Ends every key of every kind: the records of signed keys, the API keys of organizations and the tokens of users. */
+/**
+ * Revokes every key of every kind: the records of signed keys, the API keys of organizations and the tokens of users.
+ */
 export async function revokeAllKeys(db: Database): Promise<void> {
   await inTransaction(db, async (within) => {
     await within.deleteFrom('keys').execute();

@@ -187,7 +187,7 @@ export async function isSlugFree(db: Database, slug: string): Promise<boolean> {
   return row === undefined;
 }
 
-/** A slug that no sandbox of this server has now. */
+/** A slug that no sandbox of this server uses now. */
 export async function suggestSlug(db: Database): Promise<string> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
     const slug = makeSlug();

@@ -2,7 +2,7 @@ import { newestFirst, type PageRequest } from './page-request.ts';
 import type { Database } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 
-/** Sandboxes that rest and are meant to last, newest first; one more than the page holds when there is another. */
+/** Stopped persistent sandboxes, newest first; one more than the page holds when there is another. */
 export async function listSnapshotCandidates(
   db: Database,
   organizationId: string,

@@ -32,7 +32,7 @@ export async function findSnapshot(
   return row === undefined ? undefined : toSnapshot(row);
 }
 
-/** One more than the page holds when there is another. */
+/** Lists one more than the page holds when there is another. */
 export async function listSnapshots(
   db: Database,
   organizationId: string,
@@ -66,7 +66,7 @@ export async function insertSnapshot(db: Database, snapshot: SnapshotRecord): Pr
     .execute();
 }
 
-/** @returns whether it was there. */
+/** @returns whether there was one */
 export async function removeSnapshot(db: Database, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('snapshots')
@@ -77,7 +77,7 @@ export async function removeSnapshot(db: Database, id: string): Promise<boolean>
   return Number(numUpdatedRows) > 0;
 }
 
-/** Which of these ids belong to snapshots that were removed here, or whose making failed. */
+/** The ids among these whose snapshot was removed here, or failed. */
 export async function findRemovedSnapshots(db: Database, ids: readonly string[]): Promise<readonly string[]> {
   if (ids.length === 0) return [];
   const removed = await db
@@ -100,13 +100,13 @@ export type SnapshotOperationStatus = 'queued' | 'in_progress' | 'succeeded' | '
 export interface SnapshotOperationRecord {
   readonly id: string;
   readonly organizationId: string;
-  /** What the snapshot will be known by. */
+  /** The id of the future snapshot. */
   readonly snapshotId: string;
   readonly snapshotName: string;
   readonly sandboxId: string;
   readonly sandboxName: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether a snapshot of the same name gives way. */
+  /** Whether it replaces a snapshot of the same name. */
   readonly shouldReplace: boolean;
   readonly status: SnapshotOperationStatus;
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -141,7 +141,7 @@ export async function insertSnapshotOperation(
   return toOperation({ ...row, claimed_by: null, claimed_until: null });
 }
 
-/** How many of an organization are not over yet. */
+/** Number of unfinished operations of an organization. */
 export async function countPendingOperations(db: Database, organizationId: string): Promise<number> {
   const row = await db
     .selectFrom('snapshot_operations')
@@ -178,7 +178,7 @@ export async function listSnapshotOperations(
   return rows.map(toOperation);
 }
 
-/** Takes the oldest operation that nobody works on; undefined when there is none. */
+/** Claims the oldest operation that no server has claimed; undefined when there is none. */
 export async function claimSnapshotOperation(
   db: Database,
   owner: string,
@@ -205,7 +205,7 @@ export async function claimSnapshotOperation(
     })
     .where('id', '=', free.id)
     .where('status', 'in', ['queued', 'in_progress'])
-    // Another server may have taken it since.
+    // Another server may have claimed it meanwhile.
     .where((build) =>
       build.or([build('claimed_until', 'is', null), build('claimed_until', '<', now.toISOString())]),
     )
@@ -214,7 +214,7 @@ export async function claimSnapshotOperation(
   return row === undefined ? undefined : toOperation(row);
 }
 
-/** The worker renews its claim before the lease is over. */
+/** Call it before the lease expires. */
 export async function extendSnapshotClaim(
   db: Database,
   id: string,
@@ -249,7 +249,7 @@ export async function endSnapshotOperation(
     .execute();
 }
 
-/** So that it is taken up again at once, by whoever comes next. */
+/** Releases the claim, so that any server can take the operation at once. */
 export async function releaseSnapshotOperation(db: Database, id: string): Promise<void> {
   await db
     .updateTable('snapshot_operations')
@@ -283,7 +283,7 @@ function toOperation(row: Selectable<SnapshotOperationRow>): SnapshotOperationRe
     sandboxId: row.sandbox_id,
     sandboxName: row.sandbox_name,
     ...request,
-    // Written by the functions above alone.
+    // Written by the functions above only.
     status: row.status as SnapshotOperationStatus,
     error: row.error === null ? null : (JSON.parse(row.error) as { code: string; message: string }),
     createdAt: row.created_at,

@@ -2,8 +2,8 @@ import type { DatabaseConnection, Driver, QueryCompiler } from 'kysely';
 import type { LogOnDisk } from './log-on-disk.ts';
 
 /**
- * One connection, for one caller at a time. Who changed something is answered when it is on the disk; meanwhile the connection serves
- * others, who may see the change already.
+ * One connection behind a mutex. Commits resolve after fsync; during the fsync the connection serves other callers,
+ * which may see the change already.
  */
 export class SqliteDriver implements Driver {
   readonly #driver: Driver;
@@ -13,7 +13,7 @@ export class SqliteDriver implements Driver {
   #endTurn: () => void = () => undefined;
   #tell: (() => void) | undefined;
 
-  /** `takeChange` says whether anything was committed since it was last asked. */
+  /** `takeChange` says whether anything was committed since its last call. */
   constructor(driver: Driver, takeChange: () => boolean, log: LogOnDisk) {
     this.#driver = driver;
     this.#takeChange = takeChange;
@@ -29,7 +29,7 @@ export class SqliteDriver implements Driver {
     return await this.#driver.acquireConnection();
   }
 
-  /** Of the transaction under way, once it is committed. */
+  /** Calls `tell` when the transaction in progress is committed, before fsync. */
   whenCommitted(tell: () => void): void {
     this.#tell = tell;
   }

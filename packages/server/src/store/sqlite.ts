@@ -4,24 +4,25 @@ import { fullDisk, LogOnDisk } from './log-on-disk.ts';
 import { SqliteDriver } from './sqlite-driver.ts';
 import type { StoreDialect } from './store-dialect.ts';
 
-/** Statements kept prepared. The set of queries is fixed and smaller than this. */
+/** Maximum number of prepared statements. The set of queries is fixed and smaller than this. */
 const MAX_PREPARED = 256;
 const BUSY_TIMEOUT_MS = 5000;
 const SQLITE_FULL = 13;
 /** SQLITE_READONLY, SQLITE_IOERR and SQLITE_CANTOPEN. */
 const DISK_FAILURES: ReadonlySet<number> = new Set([8, 10, 14]);
-/** An extended code of SQLite has more in the bits above. */
+/** Mask of the primary error code; extended codes use the bits above it. */
 const PRIMARY_CODE = 0xff;
 /**
- * What is noted of an idempotency key by itself: that it is used, by whom, and what came of it. Whatever the call changes is committed
- * after the claim and before the end, and that commit brings the claim to the disk with it. Should the power fail, a key is at worst as
- * if its server had died a moment before, and what was under way inside sandboxes is gone with them.
+ * Statements that write an idempotency key outside a transaction: the claim, the lease and the outcome. They are not
+ * flushed by themselves: the change of the call is committed after the claim and before the end, and its flush
+ * includes the claim. After a power failure, a key is at worst in the state as if its server had died a moment
+ * earlier, and what was in progress inside sandboxes is gone too.
  */
 const OF_KEY_ALONE = /^(insert into|update) "idempotency"/;
-/** Changes that SQLite does not count. */
+/** Changes that `total_changes()` does not count. */
 const OF_TABLES = /^(create|alter|drop) /i;
 
-/** Kysely over the SQLite that Node brings. What a commit said is on the disk, also when the power fails; but for keys alone. */
+/** Kysely over Node's SQLite. A commit is durable when it resolves, except for writes of idempotency keys alone. */
 export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)): StoreDialect {
   let opened: OpenDatabase | undefined;
   let driver: SqliteDriver | undefined;
@@ -40,12 +41,12 @@ export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)
 }
 
 class SqliteStoreAdapter extends SqliteAdapter {
-  /** SQLite undoes DDL with its transaction, so a migration that fails half-way leaves nothing. */
+  /** SQLite rolls DDL back with its transaction, so a migration that fails half-way changes nothing. */
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
 
-  /** The driver gives its one connection to one caller at a time, and has it back before the disk has what was committed. */
+  /** The driver is a mutex for its one connection, and releases it before the fsync. */
   override get supportsMultipleConnections(): boolean {
     return true;
   }
@@ -53,13 +54,13 @@ class SqliteStoreAdapter extends SqliteAdapter {
 
 interface OpenDatabase extends SqliteDatabase {
   readonly stamp: () => string;
-  /** Whether anything that the disk must have was committed since this was last asked. */
+  /** Whether anything that needs fsync was committed since the last call. */
   readonly takeChange: () => boolean;
 }
 
 function openDatabase(path: string, log: LogOnDisk): OpenDatabase {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-  // The log is brought to the disk by the driver; SQLite itself waits for it before it copies from it, so the store is whole in any case.
+  // The driver flushes the log. SQLite flushes it too before each checkpoint, so the store stays consistent.
   database.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on');
   const own = database.prepare('select total_changes() as changes');
   const others = database.prepare('pragma data_version');
@@ -78,7 +79,7 @@ function openDatabase(path: string, log: LogOnDisk): OpenDatabase {
     return fresh;
   };
   return {
-    // The one counts what this connection changed, the other changes with every commit of somebody else.
+    // `total_changes` counts changes of this connection, `data_version` changes with every commit of another one.
     stamp: () => `${changes()}:${Number(others.get()?.['data_version'])}`,
     takeChange: () => {
       const [before, hadNewTables] = [known, hasNewTables];
@@ -86,9 +87,10 @@ function openDatabase(path: string, log: LogOnDisk): OpenDatabase {
       return known !== before || hadNewTables;
     },
     close: () => database.close(),
-    // A transaction that reads first and writes later could not get the write lock any more once another process wrote.
+    // `begin immediate`, because a transaction that reads first cannot get the write lock after another process has
+    // written.
     prepare: (sql) => {
-      // SQLite has ended the transaction itself when the disk was full; asking it again would hide that error.
+      // SQLite rolls back by itself when the disk is full; a second rollback would hide that error.
       if (sql === 'rollback' && !database.isTransaction) return NOTHING;
       return prepare(sql === 'begin' ? 'begin immediate' : sql);
     },
@@ -102,7 +104,7 @@ const NOTHING: SqliteStatement = {
   iterate: () => [].values(),
 };
 
-/** `whenDone` is told after it was run. */
+/** `whenDone` is called after each run. */
 function adapt(statement: StatementSync, log: LogOnDisk, whenDone: () => void): SqliteStatement {
   const run = <T>(query: () => T): T => {
     const result = explain(query, log);
@@ -117,7 +119,7 @@ function adapt(statement: StatementSync, log: LogOnDisk, whenDone: () => void): 
   };
 }
 
-/** The query builder passes on what the typed tables admit: text, numbers and null. */
+/** The cast holds: the query builder passes what the typed tables allow, which is text, numbers and null. */
 function inputs(values: readonly unknown[]): SQLInputValue[] {
   return values as SQLInputValue[];
 }

@@ -12,7 +12,7 @@ export interface SshKeyRecord {
   readonly lastUsedAt: string | null;
 }
 
-/** A key that opens a sandbox, and whose it is. */
+/** A key that opens a sandbox, and its user. */
 export interface SshAccess {
   readonly key: SshKeyRecord;
   readonly sandbox: SandboxRecord;
@@ -28,7 +28,7 @@ const COLUMNS = [
   'ssh_keys.last_used_at as lastUsedAt',
 ] as const;
 
-/** Newest first. */
+/** Keys of the user, newest first. */
 export async function listSshKeys(db: Database, userId: string): Promise<readonly SshKeyRecord[]> {
   return await db
     .selectFrom('ssh_keys')
@@ -60,7 +60,7 @@ export async function addSshKey(
     .executeTakeFirst();
 }
 
-/** @returns undefined when the user has none of this id */
+/** @returns undefined when the user has no key with this id */
 export async function removeSshKey(
   db: Database,
   userId: string,
@@ -74,7 +74,7 @@ export async function removeSshKey(
     .executeTakeFirst();
 }
 
-/** The key in the form in which it was given, whoever has it; undefined when nobody does. */
+/** The public key as it was added by any user; undefined when no user has it. */
 export async function findPublicKey(db: Database, fingerprint: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('ssh_keys')
@@ -84,7 +84,7 @@ export async function findPublicKey(db: Database, fingerprint: string): Promise<
   return row?.public_key;
 }
 
-/** Undefined when nobody who has this key is a member of the organization that such a sandbox is of. */
+/** Undefined when no user with this key is a member of the sandbox's organization, or the sandbox does not exist. */
 export async function findSshAccess(
   db: Database,
   fingerprint: string,
@@ -109,7 +109,7 @@ export async function findSshAccess(
   return row === undefined ? undefined : { key: rest, sandbox: toRecord(row) };
 }
 
-/** Notes that it was used, to the minute. */
+/** Records the last use, to the minute. */
 export async function touchSshKey(db: Database, { id, lastUsedAt }: SshKeyRecord): Promise<void> {
   const now = new Date();
   now.setSeconds(0, 0);

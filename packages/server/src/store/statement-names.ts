@@ -1,18 +1,18 @@
-/** Statements that are kept prepared. The set of queries is fixed; only some with lists of many lengths are not in it. */
+/** Maximum number of prepared statements. The set of queries is fixed, except for some with lists of varying length. */
 const MAX_NAMED = 256;
 
 /**
- * Which statements connections are to keep prepared, and under which names. Text that is seen once may never come again;
- * from the second time on it has a name.
+ * Names the statements that connections keep prepared. A statement gets a name the second time it is seen, because
+ * many are used only once.
  */
 export class StatementNames {
   readonly #names = new Map<string, string | null>();
   #named = 0;
   #generation = 0;
 
-  /** Undefined: it is to be parsed at this use only. */
+  /** Undefined: not prepared, parsed for this use only. */
   nameOf(text: string, parameterCount: number): string | undefined {
-    // Without parameters these are the beginnings and ends of transactions, and migrations.
+    // Statements without parameters are starts and ends of transactions, and migrations.
     if (parameterCount === 0) return undefined;
     const known = this.#names.get(text);
     if (known === undefined) {
@@ -28,7 +28,7 @@ export class StatementNames {
     return name;
   }
 
-  /** What was prepared does not fit the tables any more: all is prepared anew. */
+  /** Gives all statements new names after a change of the tables, so that they are prepared again. */
   renew(): void {
     this.#generation += 1;
     this.#names.clear();

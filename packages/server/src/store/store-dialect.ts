@@ -2,16 +2,16 @@ import type { Dialect } from 'kysely';
 import type { PlatformError } from '@svc/contract/errors';
 import type { Database } from './database.ts';
 
-/** A dialect that knows more of its database than how to ask it. */
+/** A dialect with extra functions of its database. */
 export interface StoreDialect extends Dialect {
-  /** Cheaply, another text after any change, by whomever; undefined before the database is open. */
+  /** A cheap value that differs after any change by any connection; undefined before the database is open. */
   readonly changeStamp: () => string | undefined;
   /**
-   * To be called in a transaction: `tell` is called once that is committed and others can see it, which is before the disk has it. One
-   * that is undone is not told of.
+   * Call it in a transaction: `tell` is called when the transaction is committed and visible, before fsync. It is not
+   * called after a rollback.
    */
   readonly whenCommitted: (tell: () => void) => void;
-  /** Why the disk of the database takes no writes, found out without one; undefined: it takes them. */
+  /** Why the disk of the database cannot be written, determined without a write; undefined: it can. */
   readonly findFault: () => PlatformError | undefined;
 }
 
@@ -21,7 +21,7 @@ export function noteDialect(database: Database, dialect: Dialect): void {
   if ('changeStamp' in dialect) dialects.set(database, dialect as StoreDialect);
 }
 
-/** Undefined: a commit is on the disk when it is seen, and nobody can tell cheaply whether anything changed. */
+/** Undefined for PostgreSQL: its commits are durable when visible, and changes cannot be detected cheaply. */
 export function dialectOf(database: Database): StoreDialect | undefined {
   return dialects.get(database);
 }

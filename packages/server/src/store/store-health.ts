@@ -7,7 +7,7 @@ import { dialectOf } from './store-dialect.ts';
 
 const LOOK_MS = 2000;
 
-/** Whether the store answers and can be changed, as last seen. It is looked at every other second for as long as the server runs. */
+/** Whether the store answers and is writable, as last seen. Checked every two seconds while the server runs. */
 export class StoreHealth {
   readonly #database: Database;
   readonly #logger: Logger;
@@ -18,7 +18,7 @@ export class StoreHealth {
     this.#logger = logger;
   }
 
-  /** Why it does not; null: it does. */
+  /** The reason; null: it is healthy. */
   get problem(): string | null {
     return this.#problem;
   }

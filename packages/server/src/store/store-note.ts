@@ -6,7 +6,7 @@ import type { StorePlace } from './open-database.ts';
 
 const NOTE = 'store-is-elsewhere';
 
-/** Written down by the server that uses it: commands on its machine are not told which database it was given. */
+/** Records which store the server uses, because CLI commands on its machine do not have its configuration. */
 export async function noteStore({ databaseUrl, serverFolder }: StorePlace): Promise<void> {
   const note = join(serverFolder, NOTE);
   if (databaseUrl === null) return await rm(note, { force: true });
@@ -17,7 +17,10 @@ export async function noteStore({ databaseUrl, serverFolder }: StorePlace): Prom
   );
 }
 
-/** What a command wrote into the built-in store of a server that uses another, nobody would ever read. @throws PlatformError */
+/**
+ * Refuses a store that is not the server's: the server would never read what a command writes there. @throws
+ * PlatformError
+ */
 export async function requireNoted({ databaseUrl, serverFolder }: StorePlace): Promise<void> {
   if (databaseUrl !== null) return;
   const isElsewhere = await access(join(serverFolder, NOTE)).then(

@@ -6,20 +6,23 @@ import { clientSecretContext } from './identity-providers.ts';
 import { secretContext } from './secrets.ts';
 import { webhookContext } from './webhooks.ts';
 
-/** A value in the database that a `Sealer` sealed. */
+/** A sealed value in the database. */
 export interface StoredSecret {
   readonly sealed: string;
   readonly context: string;
-  /** Puts another one in its place, unless it was changed meanwhile. */
+  /** Replaces the value, unless it was changed meanwhile. */
   replace(sealed: string): Promise<void>;
 }
 
-/** What the secret values and registry passwords of a sandbox are sealed for. */
+/** The sealing context of a sandbox's secret values and registry passwords. */
 export function sandboxSecretsContext(sandboxId: string): string {
   return `sandbox:${sandboxId}`;
 }
 
-/** Every sealed value of the database. A column that holds some and is not read here would not survive a rotation. */
+/**
+ * Every sealed value of the database. A sealed column that is not read here would become unreadable after a rotation
+ * of the key.
+ */
 export async function listStoredSecrets(db: Database): Promise<readonly StoredSecret[]> {
   const columns = [
     clientSecrets,

@@ -1,10 +1,10 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely';
 import type { Database, Tables } from './database.ts';
 
-/** Ids of one statement. */
+/** Number of ids per statement. */
 const ID_BATCH = 500;
 
-/** Times as they are stored; what lies in `[from, to)` is asked for. */
+/** A half-open interval `[from, to)`, in the stored time format. */
 export interface StoredWindow {
   readonly from: string;
   readonly to: string;
@@ -15,13 +15,13 @@ export interface StoredRuns {
   readonly vcpus: number;
   readonly memory_mib: number;
   readonly disk_mib: number;
-  /** When they began and ended, as `<start>/<end>` with commas between; without an end while it lasts. */
+  /** Start and end of each run as `<start>/<end>`, separated by commas; without an end while it lasts. */
   readonly stretches: string;
 }
 
 /**
- * Runs that touch the window, in no order; those of one sandbox with the same sizes together, because rows cost more to
- * fetch than what is in them.
+ * Runs that overlap the window, unsorted. Runs of one sandbox with equal sizes share a row, because fetching rows
+ * costs more than their contents.
  */
 export async function listRunsWithin(
   db: Database,
@@ -36,7 +36,7 @@ export async function listRunsWithin(
       .where('started_at', '<', to);
   return await db
     .selectFrom((build) =>
-      // Two ranges of one index; an `or` would make it read all the history.
+      // Two ranges of one index; an `or` would make it scan the whole history.
       runs(build)
         .where('ended_at', '>', from)
         .unionAll(runs(build).where('ended_at', 'is', null))
@@ -48,7 +48,7 @@ export async function listRunsWithin(
     .execute();
 }
 
-/** Name and slug of these sandboxes; deleted ones too. */
+/** Name and slug of these sandboxes, including deleted ones. */
 export async function listSandboxNames(
   db: Database,
   ids: readonly string[],
@@ -56,7 +56,7 @@ export async function listSandboxNames(
   const found = [];
   for (let start = 0; start < ids.length; start += ID_BATCH) {
     const batch = ids.slice(start, start + ID_BATCH);
-    // Always as many, so that it is always the same statement.
+    // Padded to a fixed length, so that there is one prepared statement.
     const filled = [...batch, ...Array.from({ length: ID_BATCH - batch.length }, () => batch[0] ?? '')];
     found.push(
       ...(await db
@@ -76,7 +76,7 @@ export interface StoredAmount {
   readonly bytes: number;
 }
 
-/** How much volumes held, and when. */
+/** The measured sizes of volumes, with their intervals. */
 export async function listVolumeUsageWithin(
   db: Database,
   organizationId: string,
@@ -92,7 +92,7 @@ export async function listVolumeUsageWithin(
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 }
 
-/** Deleted ones too. */
+/** Names of volumes, including deleted ones. */
 export async function listVolumeNames(
   db: Database,
   organizationId: string,
@@ -104,7 +104,7 @@ export async function listVolumeNames(
     .execute();
 }
 
-/** How much managed snapshots held, and when. */
+/** The sizes of managed snapshots, with their intervals. */
 export async function listSnapshotsWithin(
   db: Database,
   organizationId: string,
@@ -122,7 +122,7 @@ export async function listSnapshotsWithin(
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 }
 
-/** What volumes that are there hold, as last measured; null when none was measured. */
+/** Total bytes in existing volumes, as last measured; null when none was measured. */
 export async function readVolumeBytes(db: Database, organizationId: string): Promise<number | null> {
   const rows = await latestVolumeUsage(db, organizationId).execute();
   if (rows.every(({ bytes }) => bytes === null)) return null;
@@ -130,8 +130,8 @@ export async function readVolumeBytes(db: Database, organizationId: string): Pro
 }
 
 /**
- * What volumes take of the room of their organization, in bytes: one with a capacity takes all of it, one without takes
- * what it holds.
+ * Bytes of the storage quota that volumes take: the capacity of a volume that has one, otherwise the bytes that it
+ * holds.
  */
 export async function readVolumeRoomBytes(db: Database, organizationId: string): Promise<number> {
   const rows = await latestVolumeUsage(db, organizationId).execute();

@@ -13,7 +13,7 @@ export interface UserRecord {
   readonly updatedAt: string;
 }
 
-/** The user with this address, who is made when missing. */
+/** The user with this address, who is created when missing. */
 export async function ensureUser(db: Database, email: string): Promise<UserRecord> {
   const address = email.toLowerCase();
   const now = new Date().toISOString();
@@ -51,7 +51,7 @@ export async function findUserByEmail(db: Database, email: string): Promise<User
   return row === undefined ? undefined : toUser(row);
 }
 
-/** Whether there is a user with another address than this. */
+/** Whether there is a user with a different address. */
 export async function hasUserBeside(db: Database, email: string): Promise<boolean> {
   const row = await db
     .selectFrom('users')
@@ -62,7 +62,7 @@ export async function hasUserBeside(db: Database, email: string): Promise<boolea
   return row !== undefined;
 }
 
-/** Changes of what a user has come one after the other: call this first in the transaction. */
+/** Serializes changes of a user's credentials: call this first in the transaction. */
 export async function lockUser(transaction: Database, id: string): Promise<void> {
   await transaction
     .updateTable('users')
@@ -71,7 +71,7 @@ export async function lockUser(transaction: Database, id: string): Promise<void>
     .execute();
 }
 
-/** Changes only what is named; null removes it. */
+/** Changes only the given fields; null removes a value. */
 export async function updateUser(
   db: Database,
   id: string,
@@ -94,7 +94,7 @@ export async function updateUser(
   return toUser(row);
 }
 
-/** With all that they sign in with, SSH keys and memberships. Events keep who did what, without the address. */
+/** Deletes the user with all credentials, SSH keys and memberships. Events keep the actor without the address. */
 export async function deleteUser(db: Database, id: string): Promise<void> {
   await db.deleteFrom('tokens').where('user_id', '=', id).execute();
   await db.deleteFrom('ssh_keys').where('user_id', '=', id).execute();

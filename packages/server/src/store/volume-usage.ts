@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** What a volume held at this time. */
+/** The size of a volume at a time. */
 export interface VolumeSample {
   readonly volumeId: string;
   readonly organizationId: string;
@@ -16,7 +16,7 @@ export interface VolumeInterval {
   readonly usedBytes: number;
 }
 
-/** A new volume: it holds nothing since `at`. */
+/** Starts the record of a new volume, which holds nothing since `at`. */
 export async function openUsage(
   db: Database,
   volume: { readonly id: string; readonly organization_id: string },
@@ -26,9 +26,9 @@ export async function openUsage(
 }
 
 /**
- * Continues the record of a volume. What was measured last counts until `at`, so that the intervals of a volume follow each
- * other without gap or overlap, whoever measures and however long nobody did. A sample that is not newer than the record is
- * ignored: another server was faster, or the clock was set back.
+ * Continues the record of a volume. The previous measurement counts until `at`, so that the intervals of a volume
+ * have no gaps or overlaps, independent of which server measures and how long none did. A sample that is not newer
+ * than the record is ignored: another server was faster, or the clock was set back.
  * Call it in a transaction.
  */
 export async function recordUsage(transaction: Database, sample: VolumeSample): Promise<void> {
@@ -45,7 +45,7 @@ export async function recordUsage(transaction: Database, sample: VolumeSample): 
   if (sample.usedBytes !== last.usedBytes) await addInterval(transaction, sample);
 }
 
-/** A volume that is deleted counts until `at`. */
+/** Closes the record of a deleted volume at `at`. */
 export async function closeUsage(transaction: Database, volumeId: string, at: string): Promise<void> {
   await lockVolume(transaction, volumeId);
   const last = await findLast(transaction, volumeId);
@@ -58,7 +58,7 @@ export async function closeUsage(transaction: Database, volumeId: string, at: st
     .execute();
 }
 
-/** Until when each volume's record reaches. */
+/** The end time of each volume's record. */
 export async function latestSampleTimes(db: Database): Promise<ReadonlyMap<string, string>> {
   const rows = await db
     .selectFrom('volume_usage')
@@ -70,7 +70,7 @@ export async function latestSampleTimes(db: Database): Promise<ReadonlyMap<strin
   return new Map(rows.map(({ volume_id, ended_at }) => [volume_id, ended_at]));
 }
 
-/** The intervals of a volume that touch the period, oldest first. */
+/** The intervals of a volume that overlap the period, oldest first. */
 export async function listUsage(
   db: Database,
   volumeId: string,
@@ -87,7 +87,7 @@ export async function listUsage(
   return rows.map(toInterval);
 }
 
-/** Others that record for the same volume wait until the end of the transaction. */
+/** Other transactions that record for the same volume wait until the end of this one. */
 async function lockVolume(transaction: Database, volumeId: string): Promise<void> {
   await transaction
     .updateTable('volumes')

@@ -11,12 +11,12 @@ export interface VolumeRecord {
   /** Every organization has one of kind `host`, which has no name. */
   readonly kind: 'host' | 'managed';
   readonly name: string | null;
-  /** Null: no cap of its own. */
+  /** Null: no limit of its own. */
   readonly capacityGib: number | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly status: 'active' | 'deleting';
   readonly version: number;
-  /** Whether the engine has it: see `ensureMade`. */
+  /** Whether the engine has created it: see `ensureMade`. */
   readonly isMade: boolean;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -29,7 +29,7 @@ export interface NewVolume {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** @throws PlatformError `name_already_exists`, also when the one of this name is still being deleted */
+/** @throws PlatformError `name_already_exists`, also while a volume of this name is being deleted */
 export async function addVolume(db: Database, volume: NewVolume): Promise<VolumeRecord> {
   const row = newRow(volume.organizationId, { ...volume, kind: 'managed' });
   const { numInsertedOrUpdatedRows } = await db
@@ -50,7 +50,7 @@ export async function addVolume(db: Database, volume: NewVolume): Promise<Volume
   return toVolume(row);
 }
 
-/** The nameless volume of the organization, which is recorded when it is missing. */
+/** The nameless volume of the organization, which is created when missing. */
 export async function ensureHostVolume(db: Database, organizationId: string): Promise<VolumeRecord> {
   const found = await findHostVolume(db, organizationId);
   if (found !== undefined) return found;
@@ -58,7 +58,7 @@ export async function ensureHostVolume(db: Database, organizationId: string): Pr
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('volumes')
     .values(row)
-    // Another caller may have been faster.
+    // Another caller may have inserted it meanwhile.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   if (numInsertedOrUpdatedRows === 1n) await openUsage(db, row, row.created_at);
@@ -67,7 +67,7 @@ export async function ensureHostVolume(db: Database, organizationId: string): Pr
   return host;
 }
 
-/** Undefined when it is gone, or another organization's. */
+/** Undefined when it does not exist or belongs to another organization. */
 export async function findVolume(
   db: Database,
   organizationId: string,
@@ -80,7 +80,7 @@ export async function findVolume(
   return row === undefined ? undefined : toVolume(row);
 }
 
-/** For those who want to use it: one that is being deleted is not found. */
+/** Finds a volume to use; one that is being deleted is not found. */
 export async function findVolumeByName(
   db: Database,
   organizationId: string,
@@ -94,7 +94,7 @@ export async function findVolumeByName(
   return row === undefined ? undefined : toVolume(row);
 }
 
-/** Oldest first. */
+/** Volumes of the organization, oldest first. */
 export async function listVolumes(db: Database, organizationId: string): Promise<readonly VolumeRecord[]> {
   const rows = await existing(db)
     .where('organization_id', '=', organizationId)
@@ -104,7 +104,7 @@ export async function listVolumes(db: Database, organizationId: string): Promise
   return rows.map(toVolume);
 }
 
-/** Of every organization: what the engine must still make, what it must still remove, and what it has. */
+/** Volumes of all organizations: to create, to remove, and existing in the engine. */
 export async function listVolumesByWork(
   db: Database,
   work: 'to make' | 'to remove' | 'kept',
@@ -123,7 +123,7 @@ export interface VolumeChange {
   readonly status?: 'deleting';
 }
 
-/** A change that callers can see. */
+/** Applies a change and increases the version. */
 export async function updateVolume(db: Database, id: string, change: VolumeChange): Promise<VolumeRecord> {
   const { capacityGib, labels, status } = change;
   const row = await db
@@ -141,7 +141,7 @@ export async function updateVolume(db: Database, id: string, change: VolumeChang
   return toVolume(row);
 }
 
-/** The engine has it. @returns false when nobody wants it any more */
+/** Records that the engine has created the volume. @returns false when it is to be deleted meanwhile */
 export async function markMade(db: Database, id: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('volumes')
@@ -152,7 +152,7 @@ export async function markMade(db: Database, id: string): Promise<boolean> {
   return numUpdatedRows === 1n;
 }
 
-/** The engine has it no more: its name is free, and its usage stays. */
+/** Records that the engine has deleted the volume: its name can be used again, and its usage stays. */
 export async function markGone(db: Database, id: string): Promise<void> {
   await db
     .updateTable('volumes')
@@ -162,7 +162,7 @@ export async function markGone(db: Database, id: string): Promise<void> {
     .execute();
 }
 
-/** The names of sandboxes that have it among their mounts, whether they run or not. */
+/** The names of sandboxes that mount the volume, running or not. */
 export async function listUsers(db: Database, volumeId: string): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('sandbox_volumes')
@@ -176,7 +176,7 @@ export async function listUsers(db: Database, volumeId: string): Promise<readonl
   return rows.map(({ name }) => name);
 }
 
-/** What a sandbox was made with, by where it appears. */
+/** The mounts of a sandbox, by path. */
 export async function listMounts(
   db: Database,
   sandboxId: string,
@@ -241,7 +241,7 @@ function toVolume(row: Selectable<VolumeRow>): VolumeRecord {
   return {
     id: row.id,
     organizationId: row.organization_id,
-    // Written from the same closed lists.
+    // The casts hold: the values are written from the same closed lists.
     kind: row.kind as VolumeRecord['kind'],
     name: row.name,
     capacityGib: row.capacity_gib,

@@ -5,18 +5,18 @@ import type { Database, EventRow } from './database.ts';
 import { newestFirst, type PageRequest } from './page-request.ts';
 import type { WebhookDeliveryRow } from './webhook-rows.ts';
 
-/** Attempts of one delivery: at once, and then each after a longer pause. */
+/** Maximum number of attempts of a delivery: the first at once, the others with increasing back-off. */
 export const MAX_ATTEMPTS = 8;
 const MAX_KEPT_ATTEMPTS = 20;
 const TEST_TYPE = 'webhook_test';
-/** Rows that one statement removes, so that nobody waits long for it. */
+/** Rows per statement, so that other statements do not wait for long. */
 const BATCH = 500;
 
 export interface DeliveryAttempt {
   readonly at: string;
   readonly status: number | null;
   readonly latencyMs: number;
-  /** Null: it was taken. */
+  /** Null: the attempt succeeded. */
   readonly error: string | null;
   readonly response: string;
 }
@@ -36,15 +36,15 @@ export interface DeliveryRecord {
   readonly createdAt: string;
 }
 
-/** Who works on deliveries, and for how long nobody else does. */
+/** The owner and the duration of a lease on a delivery. */
 export interface DeliveryClaim {
   readonly owner: string;
   readonly leaseMs: number;
 }
 
 /**
- * Writes down, in the transaction of an event, to whom it has to be told. So no event is lost whatever is killed
- * afterwards, and none is told that did not happen. Addresses of callers stay in the audit log.
+ * Queues an event for its webhooks, in the transaction of the event. So no event is lost when the server is killed,
+ * and none is sent for a change that was rolled back. Client addresses are omitted; they stay in the audit log.
  */
 export async function deliverEvent(
   transaction: Database,
@@ -60,7 +60,7 @@ export async function deliverEvent(
     .where('organization_id', '=', event.organization_id)
     .where('is_enabled', '=', 1)
     .execute();
-  // Written by us alone.
+  // Written by this file only.
   const told = webhooks.filter(({ event_types }) =>
     matchesEvent(JSON.parse(event_types) as readonly string[], kind),
   );
@@ -84,7 +84,7 @@ export async function deliverEvent(
     .execute();
 }
 
-/** One that is there to be tried once, by the one who claims it. */
+/** Inserts a test delivery with one attempt, claimed by the caller. */
 export async function insertTest(
   db: Database,
   webhookId: string,
@@ -98,7 +98,7 @@ export async function insertTest(
   return toDelivery(claimed);
 }
 
-/** To be tried once more, by the one who claims it. @returns undefined while somebody is at it */
+/** Claims a delivery for another attempt. @returns undefined while another server has claimed it */
 export async function claimAgain(
   db: Database,
   { id, attemptsLeft }: DeliveryRecord,
@@ -126,7 +126,7 @@ export interface DueWebhook {
   readonly organizationId: string;
 }
 
-/** Webhooks that are enabled and have something to be sent that nobody works on. */
+/** Enabled webhooks with due deliveries that no server has claimed. */
 export async function listDueWebhooks(db: Database): Promise<readonly DueWebhook[]> {
   const now = new Date().toISOString();
   return await db
@@ -139,7 +139,7 @@ export async function listDueWebhooks(db: Database): Promise<readonly DueWebhook
           .selectFrom('webhook_deliveries')
           .select('webhook_deliveries.id')
           .whereRef('webhook_deliveries.webhook_id', '=', 'webhooks.id')
-          // As it stands in the index: a parameter would not do.
+          // A literal as in the index: a parameter would not match it.
           .where('status', '=', sql.lit('pending'))
           .where('next_attempt_at', '<=', now)
           .where((inner) => inner.or([inner('claimed_until', 'is', null), inner('claimed_until', '<', now)])),
@@ -148,7 +148,7 @@ export async function listDueWebhooks(db: Database): Promise<readonly DueWebhook
     .execute();
 }
 
-/** Takes what is due for longest and nobody works on; undefined when there is none. */
+/** Claims the delivery that is due for longest among those that no server has claimed; undefined when there is none. */
 export async function claimDelivery(
   db: Database,
   webhookId: string,
@@ -171,7 +171,7 @@ export async function claimDelivery(
     .set({ claimed_by: claim.owner, claimed_until: leaseEnd(claim) })
     .where('id', '=', free.id)
     .where('status', '=', 'pending')
-    // Another server may have taken it since, and may even be done with this attempt.
+    // Another server may have claimed it, or even finished this attempt, meanwhile.
     .where('next_attempt_at', '<=', now)
     .where((build) => build.or([build('claimed_until', 'is', null), build('claimed_until', '<', now)]))
     .returningAll()
@@ -179,7 +179,10 @@ export async function claimDelivery(
   return row === undefined ? undefined : toDelivery(row);
 }
 
-/** Notes an attempt of a delivery that `owner` has, and when the next one is; null: it was taken, or there is none. */
+/**
+ * Records an attempt of a delivery that `owner` has claimed, and when the next one is due; null: it succeeded, or
+ * there are no more.
+ */
 export async function endAttempt(
   db: Database,
   { id, attempts, attemptsLeft }: DeliveryRecord,
@@ -198,12 +201,12 @@ export async function endAttempt(
       claimed_until: null,
     })
     .where('id', '=', id)
-    // One that came too late tells of an attempt that another server made again.
+    // An owner whose lease expired must not record its result: another server repeats the attempt.
     .where('claimed_by', '=', owner)
     .execute();
 }
 
-/** How many messages wait for webhooks, of all organizations. */
+/** Number of pending deliveries of all organizations. */
 export async function countPending(db: Database): Promise<number> {
   const { count } = await db
     .selectFrom('webhook_deliveries')
@@ -213,7 +216,10 @@ export async function countPending(db: Database): Promise<number> {
   return Number(count);
 }
 
-/** Gives up the oldest of those that wait for a webhook beyond `most`; each says so. @returns how many, by webhook */
+/**
+ * Drops the oldest pending deliveries of each webhook beyond `most`, with an attempt that says so. @returns how many,
+ * by webhook
+ */
 export async function dropBacklog(
   db: Database,
   most: number,
@@ -249,7 +255,7 @@ async function dropOldest(db: Database, webhookId: string, excess: number, most:
       .execute();
     for (const { id, attempts } of rows) {
       const attempt = { at: new Date().toISOString(), status: null, latencyMs: 0, error, response: '' };
-      // Written by the functions here alone.
+      // Written by this file only.
       const kept = [...(JSON.parse(attempts) as DeliveryAttempt[]), attempt].slice(-MAX_KEPT_ATTEMPTS);
       const { numUpdatedRows } = await db
         .updateTable('webhook_deliveries')
@@ -265,7 +271,7 @@ async function dropOldest(db: Database, webhookId: string, excess: number, most:
   return dropped;
 }
 
-/** So that it is taken up again at once, by whoever comes next. */
+/** Releases the claim, so that any server can take the delivery at once. */
 export async function releaseDelivery(db: Database, id: string, owner: string): Promise<void> {
   await db
     .updateTable('webhook_deliveries')
@@ -275,7 +281,7 @@ export async function releaseDelivery(db: Database, id: string, owner: string): 
     .execute();
 }
 
-/** What a server that was killed had: for a server that has the store for itself. */
+/** Releases the claims of a killed server. Only for a server that has the store for itself. */
 export async function releaseAllDeliveries(db: Database): Promise<void> {
   await db
     .updateTable('webhook_deliveries')
@@ -299,7 +305,7 @@ export async function findDelivery(
   return row === undefined ? undefined : toDelivery(row);
 }
 
-/** Newest first; one more than the page holds when there is another. */
+/** Lists deliveries newest first; one more than the page holds when there is another. */
 export async function listDeliveries(
   db: Database,
   webhookId: string,
@@ -310,7 +316,7 @@ export async function listDeliveries(
   return rows.map(toDelivery);
 }
 
-/** Removes deliveries from before a time, and those of webhooks that are gone. */
+/** Removes deliveries from before a time, and those of removed webhooks. */
 export async function pruneDeliveries(db: Database, before: string, signal: AbortSignal): Promise<void> {
   const rows = db.selectFrom('webhook_deliveries').select('id').limit(BATCH);
   const old = rows.where('created_at', '<', before);
@@ -355,7 +361,7 @@ function toDelivery(row: Selectable<WebhookDeliveryRow>): DeliveryRecord {
     eventId: row.event_id,
     eventType: row.event_type,
     body: row.body,
-    // Written by the functions above alone, as the attempts are.
+    // Written by the functions above only, like the attempts.
     status: row.status as DeliveryStatus,
     attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
     attemptsLeft: row.attempts_left,

@@ -1,4 +1,4 @@
-/** Where an organization is told of its events. */
+/** A webhook of an organization. */
 export interface WebhookRow {
   id: string;
   organization_id: string;
@@ -10,30 +10,30 @@ export interface WebhookRow {
   disabled_reason: string | null;
   /** Sealed. */
   secret: string;
-  /** Sealed; signs too until the time beside it. */
+  /** Sealed; also signs until the time in the next column. */
   previous_secret: string | null;
   previous_secret_until: string | null;
-  /** Of the first attempt of those that failed in a row, and how many they are. */
+  /** Time of the first of the consecutive failures, and their number. */
   failing_since: string | null;
   failures: number;
   created_at: string;
   updated_at: string;
 }
 
-/** One event on its way to one webhook. */
+/** The delivery of one event to one webhook. */
 export interface WebhookDeliveryRow {
   id: string;
   webhook_id: string;
-  /** Null: a test. */
+  /** Null: a test delivery. */
   event_id: string | null;
   event_type: string;
-  /** What is sent, the same in every attempt. */
+  /** The body of the request, the same in every attempt. */
   body: string;
   status: string;
-  /** The latest ones; JSON. */
+  /** The latest attempts; JSON. */
   attempts: string;
   attempts_left: number;
-  /** Null: there will be none. */
+  /** Null: there will be no further attempt. */
   next_attempt_at: string | null;
   claimed_by: string | null;
   claimed_until: string | null;

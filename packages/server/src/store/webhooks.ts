@@ -11,9 +11,9 @@ export interface WebhookRecord {
   readonly description: string;
   readonly eventTypes: readonly EventPattern[];
   readonly isEnabled: boolean;
-  /** Why the server disabled it; null: it did not. */
+  /** Why the server disabled it; null: it was not disabled by the server. */
   readonly disabledReason: string | null;
-  /** Opens with `webhookContext(id)`, as the one before does. */
+  /** Opens with `webhookContext(id)`, like the previous secret. */
   readonly sealedSecret: string;
   readonly previous: { readonly sealedSecret: string; readonly until: string } | null;
   /** Null: the latest attempt did not fail. */
@@ -30,7 +30,7 @@ export function webhookContext(webhookId: string): string {
   return `webhook:${webhookId}`;
 }
 
-/** Oldest first. */
+/** Webhooks of the organization, oldest first. */
 export async function listWebhooks(db: Database, organizationId: string): Promise<readonly WebhookRecord[]> {
   const rows = await db
     .selectFrom('webhooks')
@@ -42,7 +42,7 @@ export async function listWebhooks(db: Database, organizationId: string): Promis
   return rows.map(toWebhook);
 }
 
-/** `organizationId` null: of whichever organization. */
+/** `organizationId` null: of any organization. */
 export async function findWebhook(
   db: Database,
   organizationId: string | null,
@@ -54,7 +54,7 @@ export async function findWebhook(
   return row === undefined ? undefined : toWebhook(row);
 }
 
-/** `seal` gets the id that the secret belongs to. */
+/** `seal` receives the id that the secret belongs to. */
 export async function insertWebhook(
   db: Database,
   organizationId: string,
@@ -80,7 +80,7 @@ export async function insertWebhook(
   return toWebhook(row);
 }
 
-/** Whoever changes it looks at it: what failed before counts no more. */
+/** Changes a webhook, and resets its count of failures. */
 export async function updateWebhook(
   db: Database,
   id: string,
@@ -101,7 +101,7 @@ export async function updateWebhook(
   return toWebhook(row);
 }
 
-/** The secret that it had signs until then, too; null: no more from now on. */
+/** Replaces the secret. The previous one also signs until the given time; null: not any more. */
 export async function rotateSecret(
   db: Database,
   { id, sealedSecret: former }: WebhookRecord,
@@ -122,7 +122,7 @@ export async function rotateSecret(
   return toWebhook(row);
 }
 
-/** Secrets that sign no more. */
+/** Deletes previous secrets that no longer sign. */
 export async function forgetFormerSecrets(db: Database): Promise<void> {
   await db
     .updateTable('webhooks')
@@ -135,7 +135,7 @@ export async function removeWebhook(db: Database, id: string): Promise<void> {
   await db.deleteFrom('webhooks').where('id', '=', id).execute();
 }
 
-/** @returns false when it is disabled already, or gone */
+/** @returns false when it is already disabled, or gone */
 export async function disableWebhook(db: Database, id: string, reason: string): Promise<boolean> {
   const row = await db
     .updateTable('webhooks')
@@ -147,7 +147,7 @@ export async function disableWebhook(db: Database, id: string, reason: string): 
   return row !== undefined;
 }
 
-/** Notes how an attempt at the webhook went. */
+/** Records the result of an attempt. */
 export async function noteAttempt(db: Database, id: string, at: string, hasFailed: boolean): Promise<void> {
   const query = db.updateTable('webhooks').where('id', '=', id);
   if (hasFailed) {
@@ -155,7 +155,7 @@ export async function noteAttempt(db: Database, id: string, at: string, hasFaile
     const since = sql<string>`coalesce(failing_since, ${at})`;
     await query.set({ failures, failing_since: since }).execute();
   } else {
-    // Mostly nothing changes, and so nothing is written.
+    // The condition avoids a write in the usual case of no change.
     await query.set({ failures: 0, failing_since: null }).where('failures', '>', 0).execute();
   }
 }
@@ -171,7 +171,7 @@ function toWebhook(row: Selectable<WebhookRow>): WebhookRecord {
     organizationId: row.organization_id,
     url: row.url,
     description: row.description,
-    // Written by `toColumns` alone.
+    // Written by `toColumns` only.
     eventTypes: JSON.parse(row.event_types) as readonly EventPattern[],
     isEnabled: row.is_enabled === 1,
     disabledReason: row.disabled_reason,

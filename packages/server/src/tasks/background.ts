@@ -1,12 +1,12 @@
 import { pause } from '@svc/contract/node-pause';
 import type { Logger } from 'pino';
 
-/** Work that goes on for as long as the server runs. `run` resolves soon after the signal and never rejects. */
+/** Work that runs as long as the server. `run` resolves soon after the signal and never rejects. */
 export interface BackgroundTask {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Repeats something with pauses; a failure is logged and tried again at the next turn. */
+/** Repeats something with pauses; a failure is logged, and the repetition goes on. */
 export function repeatEvery(
   intervalMs: number,
   what: string,

@@ -1,10 +1,10 @@
-/** Works on all items, on at most `limit` of them at a time. After a failure no further ones are begun. */
+/** Works on all items, on at most `limit` of them at a time. After a failure no further ones are started. */
 export async function eachLimited<Item>(
   items: Iterable<Item>,
   limit: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
-  // All workers draw from the same iterator, so every item is taken once.
+  // All workers share this iterator, so every item is taken once.
   const rest = items[Symbol.iterator]();
   let hasFailed = false;
   const draw = async (): Promise<void> => {

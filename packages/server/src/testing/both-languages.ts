@@ -10,8 +10,8 @@ type Check = (code: string, run: Run, language: Language) => Promise<void>;
 type InBoth = (title: string, codes: Readonly<Record<Language, string>>, check: Check) => void;
 
 /**
- * Declares tests of one behaviour in both languages, each with an interpreter of its own in a sandbox of this file. Unless told
- * otherwise, code has all the time of a busy machine to react to an interruption.
+ * Declares tests of one behaviour in both languages, each with an interpreter of its own in a sandbox of this file. The default limit
+ * gives code on a busy machine enough time to react to an interruption.
  */
 export function bothLanguages({ killMs = 60_000 } = {}): InBoth {
   let sandbox: TestSandbox;

@@ -1,7 +1,7 @@
 import type { TestPeople } from './people.ts';
 import type { RestReply } from './test-server.ts';
 
-/** A browser: keeps the cookie that it is given, and sends what our own pages send. */
+/** A browser: keeps its cookie, and sends the headers that our own pages send. */
 export class Browser {
   readonly #url: string;
   cookie = '';

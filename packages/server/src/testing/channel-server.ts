@@ -28,7 +28,7 @@ export interface ChannelServer {
   readonly url: string;
   readonly database: Database;
   readonly orchestrator: FakeOrchestrator;
-  /** A sandbox that runs unless told otherwise, and a key that opens it. */
+  /** Adds a running sandbox by default, and a key for its channel. */
   addSandbox(options?: {
     readonly organization?: string;
     readonly isStopped?: boolean;
@@ -40,7 +40,10 @@ export interface ChannelServerParts extends Partial<Pick<ChannelParts, 'code' | 
   readonly tracer?: Tracer | null;
 }
 
-/** The command channel alone, and what is given for code, over a real store, with the fake orchestrator. Everything is gone after the test. */
+/**
+ * The command channel alone, with the options for code, over a real store, with the fake orchestrator. Everything is removed after the
+ * test.
+ */
 export async function startChannelServer(
   t: TestContext,
   settings: Partial<ChannelSettings> = {},

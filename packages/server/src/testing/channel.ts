@@ -10,24 +10,24 @@ export interface ChannelAddress {
   readonly url: string;
   readonly sandboxId: string;
   readonly key?: string;
-  /** Below which the sandbox is asked for: `/orgs/x`. */
+  /** Path prefix of the sandbox: `/orgs/x`. */
   readonly prefix?: string;
-  /** Behind the sandbox; its command channel unless given. */
+  /** Path behind the sandbox; its command channel unless given. */
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly protocols?: readonly string[];
-  /** Answers no pings. */
+  /** Does not answer pings. */
   readonly isSilent?: boolean;
 }
 
-/** A WebSocket to a sandbox's channel; it is gone after the test. */
+/** A WebSocket to a sandbox's channel; it is closed after the test. */
 export async function openWebSocket(
   t: Pick<TestContext, 'after'>,
   address: ChannelAddress,
   hear: (data: Buffer) => void = () => undefined,
 ): Promise<WebSocket> {
   const socket = connect(address);
-  // Before it opens: some servers speak first.
+  // Registered before it opens: some servers send first.
   socket.on('message', hear);
   t.after(() => socket.terminate());
   socket.on('error', () => undefined);
@@ -65,19 +65,19 @@ export async function openChannel(
 ): Promise<{ readonly channel: ChannelClient; readonly socket: WebSocket }> {
   const socket = connect(address);
   t.after(() => socket.terminate());
-  // Before it opens: the greeting comes at once.
+  // Registered before it opens: the greeting comes at once.
   const transport = webSocketTransport(socket);
   await once(socket, 'open');
   return { channel: await ChannelClient.connect(transport), socket };
 }
 
-/** Rejects when it was closed before: nobody can tell then why. */
+/** Rejects when it was closed before the call, because the reason is lost then. */
 export async function closeOf(
   socket: WebSocket,
 ): Promise<{ readonly code: number; readonly reason: string }> {
   if (socket.readyState === socket.CLOSED) throw new Error('the WebSocket was closed before');
   const { promise, resolve } = Promise.withResolvers<{ readonly code: number; readonly reason: string }>();
-  // Not `once` of events: an error on the way to the end is no end.
+  // Not `once` of events, which rejects on an error before the close.
   socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
   return await promise;
 }

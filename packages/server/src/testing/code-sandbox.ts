@@ -9,7 +9,7 @@ import { ChannelClient, encodeMessage, FrameSplitter, decodeMessage, type Payloa
 import { duplexTransport } from '@svc/engine/client';
 
 const INIT = new URL('../../../init/build/svc-init', import.meta.url).pathname;
-/** The programs of this host, and first of all the interpreter that runs the tests. */
+/** The folders of this host's programs, with the interpreter that runs the tests first. */
 const PATH = `${dirname(process.execPath)}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
 const PREAMBLE_BYTES = 41;
 const TOKEN_AT = 9;
@@ -21,8 +21,8 @@ export interface TestSandboxOptions {
 }
 
 /**
- * A sandbox without walls: the real svc-init, PID 1 of a pid and a network namespace of its own, on the files of this host.
- * It plays the engine for it, as packages/init/PROTOCOL.md says.
+ * A sandbox without isolation: the real svc-init, PID 1 of a pid and a network namespace of its own, on the files of this host. The
+ * class acts as the engine, as described in packages/init/PROTOCOL.md.
  */
 export class TestSandbox {
   readonly #folder: string;
@@ -34,7 +34,7 @@ export class TestSandbox {
   #control: Socket | undefined;
   #child: ChildProcess | undefined;
   #wake: (() => void)[] = [];
-  /** Says that a child which died of SIGKILL was a victim of the OOM killer. */
+  /** Reports a child that died of SIGKILL as a victim of the OOM killer. */
   blamesMemory = false;
 
   private constructor(folder: string, options: TestSandboxOptions) {
@@ -54,7 +54,7 @@ export class TestSandbox {
     if (this.#control === undefined) throw new Error('the engine is away');
     this.#control.write(encodeMessage(0, 'svc.dial', { count: 1 }));
     let socket: Socket | undefined;
-    // Somebody who waits for one too may have been quicker.
+    // Another waiter may have taken it first.
     while (socket === undefined) {
       await this.#until(() => this.#sessions.length > 0);
       socket = this.#sessions.shift();
@@ -69,7 +69,7 @@ export class TestSandbox {
     await once(server, 'listening');
   }
 
-  /** As when the engine is killed: every connection ends at once and nobody listens. */
+  /** Acts as a killed engine: every connection ends at once and the socket is closed. */
   async loseEngine(): Promise<void> {
     this.#control = undefined;
     for (const socket of this.#sockets) socket.destroy();
@@ -80,7 +80,7 @@ export class TestSandbox {
     await closed;
   }
 
-  /** Listens again and waits until the sandbox is back. */
+  /** Listens again and waits until the sandbox has reconnected. */
   async restoreEngine(): Promise<void> {
     await this.listen();
     await this.#until(() => this.#control !== undefined);

@@ -9,15 +9,15 @@ const HELLO = encodeMessage(0, 'core.ready', {
 });
 const ID_RANGE = Uint8Array.of(0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff);
 
-/** Detached processes that do nothing but what a test says, and the sandbox's ends of channels to them. */
+/** Detached processes under the control of a test, and the sandbox's ends of channels to them. */
 export class DetachedAgent {
-  /** As svc-init tells them, by key. A test changes them as it likes. */
+  /** States as svc-init reports them, by key. A test may change them. */
   readonly states = new Map<string, Payload>();
-  /** What each has written to stdout. */
+  /** Output of each process on stdout. */
   output = '';
   #lastPid = 1;
 
-  /** One end of a channel; all see the same processes. */
+  /** One end of a channel; all channels see the same processes. */
   connect(): Duplex {
     const splitter = new FrameSplitter();
     const stream = new Duplex({
@@ -43,7 +43,7 @@ export class DetachedAgent {
     if (type === 'svc.detached.list') send('svc.detached.listed', { processes: [...this.states.values()] });
     else if (type === 'svc.detached.start') send('svc.detached.started', this.#start(key));
     else if (type === 'core.exec.request') {
-      // What is not detached ends at once.
+      // A process that is not detached ends at once.
       send('core.exec.started', { pid: ++this.#lastPid });
       send('core.exec.exited', { code: 0, signal: null, reason: 'exit' });
     } else if (state === undefined)

@@ -1,7 +1,7 @@
 const MODULUS = 2_147_483_647;
 const FACTOR = 48_271;
 
-/** Chance that comes the same way again for the same seed, so that what a fuzzer found can be found once more. */
+/** A seeded random generator, so that a fuzzer's finding can be reproduced. */
 export class Dice {
   #state: number;
 

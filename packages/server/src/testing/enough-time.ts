@@ -2,8 +2,8 @@ const TRIED_SECONDS = [0.3, 3] as const;
 const MOST_SECONDS = 30;
 
 /**
- * For what must be cut off after it has begun: how soon it begins is up to the machine. Tries longer and longer limits until one
- * was long enough; the outcome of the longest is told whatever it is.
+ * For work that must be cut off after it has begun, on a machine of unknown speed. Tries longer and longer limits until one was long
+ * enough; returns the outcome of the longest in any case.
  */
 export async function withEnoughTime<Outcome>(
   act: (seconds: number) => Promise<Outcome>,

@@ -8,7 +8,7 @@ export interface HeardEvent {
   readonly data: unknown;
 }
 
-/** The events of a stream until it ends; leaving the loop leaves the stream. */
+/** The events of a stream until it ends; leaving the loop closes the stream. */
 export async function* followEvents(
   server: Pick<TestServer, 'url'>,
   method: string,
@@ -19,7 +19,7 @@ export async function* followEvents(
     'content-type': 'application/json',
     ...(options.key === undefined ? {} : { authorization: `Bearer ${options.key}` }),
   };
-  // Not fetch: it opens a spare connection when a stream is left.
+  // Not fetch: it opens a spare connection when a stream is closed.
   const outgoing = request(`${server.url}/v1${path}`, { method, headers, agent: false });
   outgoing.end(options.body === undefined ? undefined : JSON.stringify(options.body));
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage];

@@ -11,13 +11,13 @@ const HELLO = encodeMessage(0, 'core.ready', {
   ready_time_ns: 3,
   agent_version: 'fake',
 });
-/** A program that no agent gets to start. */
+/** A program that the agent accepts and never starts. */
 export const NEVER_STARTS = 'never-starts';
 const ID_RANGE = Uint8Array.of(0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff);
 
 /**
- * The sandbox's end of a command channel that starts real processes on this host: for tests, with programs that the test
- * itself chose. It speaks exec and TCP, and answers pings.
+ * The sandbox's end of a command channel that starts real processes on this host: for tests, with programs that the test itself chose.
+ * It implements exec and TCP, and answers pings.
  */
 export function createFakeAgent(env: Readonly<Record<string, string>>, cwd: string): Duplex {
   const processes = new Map<number, ChildProcess>();
@@ -109,6 +109,6 @@ function signalGroup(child: ChildProcess, signal: number): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // It ended in this very moment.
+    // It ended at this moment.
   }
 }

@@ -1,7 +1,7 @@
 import { EventEmitter, on } from 'node:events';
 import type { NetworkDenial } from '../orchestrator/orchestrator.ts';
 
-/** What sandboxes that are none tried and were kept from. */
+/** Denied attempts of fake sandboxes. */
 export class FakeDenials {
   readonly #events = new EventEmitter<{ denial: [NetworkDenial] }>();
 
@@ -11,7 +11,7 @@ export class FakeDenials {
     return this.#events.listenerCount('denial');
   }
 
-  /** All at one time, so that what counts by the minute counts them together. */
+  /** All with the same time, so that counters by minute count them together. */
   tell(denial: Omit<NetworkDenial, 'id' | 'time'>): void {
     this.#told += 1;
     this.#events.emit('denial', { ...denial, id: String(this.#told), time: '2026-01-01T00:00:00.000Z' });

@@ -6,7 +6,7 @@ import { openStore } from '../store/open-store.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { makeFolder } from './test-server.ts';
 
-/** A store whose disk the test has in its hands. The disk is let go before what is closed after the test waits for it. */
+/** A store whose fsync the test controls. The fsync is released before cleanups after the test wait for it. */
 export async function openOnFakeDisk(
   t: TestContext,
 ): Promise<{ readonly database: Database; readonly disk: FakeDisk }> {

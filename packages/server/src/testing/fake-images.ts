@@ -6,12 +6,12 @@ import type { FetchProgress } from '../orchestrator/orchestrator.ts';
 
 const SIZE_BYTES = 2;
 
-/** Who holds which image. A name without a registry is one that the operator provides. */
+/** Which scope holds which image. A name without a registry is an image that the operator provides. */
 export class FakeImages {
   readonly #holds = new Map<string, Map<string, string>>();
   readonly #provided = new Set<string>();
   readonly #fetched = Promise.withResolvers<void>();
-  /** How many wait for the slow image. */
+  /** How many callers wait for the slow image. */
   fetching = 0;
 
   finishFetching(): void {

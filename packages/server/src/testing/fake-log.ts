@@ -4,13 +4,13 @@ import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
 
 const DEFAULT_SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output'];
 
-/** The log of one fake sandbox, all of it in memory. */
+/** The log of one fake sandbox, in memory. */
 export class FakeLog {
   readonly #entries: LogEntry[] = [];
   readonly #changes = new EventEmitter().setMaxListeners(0);
   #version = 0;
 
-  /** How many wait for something to be written. */
+  /** How many followers wait for an entry. */
   get followers(): number {
     return this.#changes.listenerCount('change');
   }
@@ -23,7 +23,7 @@ export class FakeLog {
     this.#changes.emit('change');
   }
 
-  /** Every change of a state adds an entry, so whoever follows looks again whether the run is over. */
+  /** Every change of a state adds an entry, so that followers check again whether the run is over. */
   async *read(options: ReadLogs, signal: AbortSignal, isOver: () => boolean): AsyncGenerator<LogEntry> {
     const sources = options.sources ?? DEFAULT_SOURCES;
     let next = options.cursor === undefined ? 0 : decodeCursor(options.cursor);

@@ -11,7 +11,7 @@ import type { createFakeAgent } from './fake-agent.ts';
 import { FakeLog } from './fake-log.ts';
 import { FakeNetworkLog } from './fake-network-log.ts';
 
-/** One sandbox of the fake orchestrator: what it says of itself, its log, and whoever is connected to it. */
+/** One sandbox of the fake orchestrator: its report, its log, and its open channels. */
 export class FakeSandbox {
   readonly request: NewOrchestratorSandbox;
   readonly log = new FakeLog();
@@ -86,7 +86,7 @@ export class FakeSandbox {
   }
 }
 
-/** As of an image that says how to run it. */
+/** Resolves a spec with an image that has a command. */
 function resolve({ id, spec }: NewOrchestratorSandbox): ResolvedSpec {
   const { runtime } = spec;
   const own = (spec.env ?? []).map(({ key, value }) => `${key}=${value}`);

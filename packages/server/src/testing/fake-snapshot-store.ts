@@ -2,11 +2,11 @@ import { PlatformError } from '@svc/contract';
 import type { SnapshotView } from '@svc/engine/client';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 
-/** Keeps the names of snapshots in memory. `isAway` is as when the engine cannot be reached. */
+/** Keeps the names of snapshots in memory. `isAway` acts as an engine that cannot be reached. */
 export class FakeSnapshotStore implements SnapshotStore {
   readonly #snapshots = new Map<string, SnapshotView>();
   isAway = false;
-  /** What the next snapshot fails with. */
+  /** The error of the next snapshot. */
   nextFailure: Error | null = null;
 
   async createSnapshot(request: { readonly id: string; readonly sandboxId: string }): Promise<SnapshotView> {

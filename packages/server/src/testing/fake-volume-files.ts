@@ -9,7 +9,7 @@ interface Entry {
   readonly changedAt: string;
 }
 
-/** The files of one volume of the fake, by their paths. Paths have been checked before. */
+/** The files of one fake volume, by path. Paths were validated before. */
 export class FakeVolumeFiles {
   #entries = new Map<string, Entry>();
   capacityBytes: number;

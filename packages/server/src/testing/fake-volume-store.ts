@@ -12,14 +12,14 @@ interface FakeVolume {
   isHeld: boolean;
 }
 
-/** Keeps the promises of the port in memory. */
+/** Implements the port in memory. */
 export class FakeVolumeStore implements VolumeStore {
   readonly #volumes = new Map<string, FakeVolume>();
   #isAway = false;
-  /** As when the disk of the host has no room for another volume. */
+  /** Acts as a host without room for another volume. */
   isHostFull = false;
 
-  /** As when the engine is killed: calls fail; volumes stay. */
+  /** Acts as a killed engine: calls fail; volumes stay. */
   goAway(): void {
     this.#isAway = true;
   }
@@ -28,7 +28,7 @@ export class FakeVolumeStore implements VolumeStore {
     this.#isAway = false;
   }
 
-  /** As when a sandbox has it mounted. */
+  /** Acts as a sandbox that has it mounted. */
   hold(id: string, isHeld: boolean): void {
     this.#find(id).isHeld = isHeld;
   }
@@ -85,7 +85,7 @@ export class FakeVolumeStore implements VolumeStore {
     signal?: AbortSignal,
   ): Promise<void> {
     await (await this.#filesOf(id)).write(checkEntryPath(path, 'path'), content, signal);
-    // The engine that went away during an upload does not confirm it.
+    // An engine that went away during an upload does not confirm it.
     await this.#answer();
   }
 

@@ -9,13 +9,13 @@ export interface FollowedEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Yields the events of a stream until it ends; leaving the loop leaves the stream. */
+/** Yields the events of a stream until it ends; leaving the loop closes the stream. */
 export async function* followEvents(
   server: Pick<TestServer, 'url'>,
   path: string,
   headers: Record<string, string> = {},
 ): AsyncGenerator<FollowedEvent> {
-  // Not fetch: it opens a spare connection when a stream is left.
+  // Not fetch: it opens a spare connection when a stream is closed.
   const request = get(`${server.url}/v1${path}`, { headers, agent: false });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   assert.equal(response.headers['content-type'], 'text/event-stream');

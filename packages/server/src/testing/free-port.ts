@@ -2,13 +2,13 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below those that the kernel hands out to whoever asks for any port, so that nobody gets one of these by chance. */
+/** Below the kernel's range of ephemeral ports, so that no socket gets one of these by chance. */
 const FIRST = 10_000;
 const COUNT = 22_000;
-/** Processes whose tests run at the same time begin at different places. */
+/** Processes whose tests run at the same time begin at different numbers. */
 let next = process.pid * 13;
 
-/** A port of 127.0.0.1 that is free, and stays so until somebody asks for it by its number. */
+/** A free port of 127.0.0.1 outside the ephemeral range: it stays free until it is bound by its number. */
 export async function freePort(protocol: 'tcp' | 'udp' = 'tcp'): Promise<number> {
   for (let attempt = 0; attempt < COUNT; attempt += 1) {
     const port = FIRST + (next++ % COUNT);
@@ -24,7 +24,7 @@ async function isFreeTcp(port: number): Promise<boolean> {
     server.listen(port, '127.0.0.1');
     await listening;
   } catch {
-    // Somebody has it.
+    // The port is in use.
     return false;
   }
   const closed = once(server, 'close');
@@ -42,7 +42,7 @@ async function isFreeUdp(port: number): Promise<boolean> {
     await listening;
     return true;
   } catch {
-    // Somebody has it.
+    // The port is in use.
     return false;
   } finally {
     socket.close();

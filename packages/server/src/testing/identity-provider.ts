@@ -20,17 +20,17 @@ type Fault =
 
 export const CLIENT = { client_id: 'svc at acme', client_secret: 's3cret/+ü' };
 
-/** A provider that does what the standard says: codes work once, for who shows the verifier and the client's secret. */
+/** A provider that follows the standard: codes work once, with the right verifier and client secret. */
 export class TestProvider {
   readonly #server: Server;
   readonly #keys: GenerateKeyPairResult;
   readonly #published: JWK;
   readonly #codes = new Map<string, URLSearchParams>();
-  /** What the tokens say; a test changes it. */
+  /** The claims in tokens; a test may change them. */
   claims: Record<string, unknown> = {};
-  /** What is wrong with the tokens. */
+  /** The fault in tokens. */
   fault: Fault = 'none';
-  /** What came with requests for tokens. */
+  /** The codes of token requests. */
   readonly redeemed: string[] = [];
 
   private constructor(keys: GenerateKeyPairResult, published: JWK) {
@@ -55,7 +55,7 @@ export class TestProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The person signs in there. @returns what their browser comes back with */
+  /** Signs the person in. @returns the parameters that their browser comes back with */
   signIn(authorizationUrl: string): { readonly code: string; readonly state: string } {
     const query = new URL(authorizationUrl).searchParams;
     const code = createHash('sha256').update(authorizationUrl).digest('hex');
@@ -75,7 +75,7 @@ export class TestProvider {
         jwks_uri: `${issuer}/keys`,
       });
     else if (request.url?.startsWith('/authorize?') === true) {
-      // Whoever comes is signed in there, and sent back.
+      // Every visitor is signed in and redirected back.
       const asked = new URL(request.url, issuer);
       const back = new URL(asked.searchParams.get('redirect_uri') ?? issuer);
       for (const [name, value] of Object.entries(this.signIn(asked.href))) back.searchParams.set(name, value);

@@ -21,7 +21,7 @@ export async function connectClient(
   return opened;
 }
 
-/** The same for who closes it. */
+/** The same, closed by the caller. */
 export async function openClient(
   url: string,
   headers: Readonly<Record<string, string>> = {},
@@ -32,10 +32,10 @@ export async function openClient(
   return { client, transport };
 }
 
-/** As an AI tool that starts its servers itself; `svc` is the path of the program. */
+/** Starts the server as a child, like AI tools do; `svc` is the path of the program. */
 export async function openStdioClient(svc: string, env: Readonly<Record<string, string>>): Promise<Client> {
   const client = new Client({ name: 'test', version: '1' });
-  // It finds its interpreter by PATH, which is among what the transport hands on.
+  // The program finds its interpreter by PATH, which the transport passes on.
   const all = { ...getDefaultEnvironment(), ...env };
   await client.connect(
     new StdioClientTransport({ command: svc, args: ['mcp'], env: all, stderr: 'inherit' }),
@@ -49,7 +49,7 @@ export function textOf(result: Awaited<ReturnType<Client['callTool']>>): string 
   return content.map(({ text }) => text ?? '').join('');
 }
 
-/** What an answer has beside its text. */
+/** The fields of an answer besides its text. */
 export function fieldsOf({
   structuredContent,
   _meta,

@@ -6,7 +6,7 @@ const FLAGS_AT = 8;
 const BODY_AT = 9;
 /** The body is a map {v, t, p}; this is one of four. */
 const MAP_OF_FOUR = 0xa4;
-/** The key `t`, once more, with an empty text. */
+/** The key `t` a second time, with an empty text. */
 const SECOND_TYPE = Uint8Array.of(0x61, 0x74, 0x60);
 const DEPTH = 200;
 
@@ -37,7 +37,7 @@ const HOSTILE_VALUES: readonly unknown[] = [
   nested(),
 ];
 
-/** What is in a frame that is not whole in itself: nobody can know where the next one begins. */
+/** The damage to a frame. A frame that is incomplete hides where the next one begins. */
 export type FrameDamage = 'none' | 'payload' | 'head' | 'body' | 'length';
 
 export interface MutatedFrame {
@@ -45,7 +45,7 @@ export interface MutatedFrame {
   readonly damage: FrameDamage;
 }
 
-/** A frame with one thing wrong: mostly a field of its payload, sometimes its head, its envelope or its length. */
+/** A frame with one fault: mostly in a field of its payload, sometimes in its head, its envelope or its length. */
 export function mutateFrame(id: number, type: string, payload: Payload, dice: Dice): MutatedFrame {
   const choice = dice.below(100);
   if (choice < 10) return { bytes: encodeMessage(id, type, payload), damage: 'none' };
@@ -70,12 +70,12 @@ function mutatePayload(payload: Payload, dice: Dice): Payload {
   if (dice.below(6) === 0)
     return Object.fromEntries(Object.entries(payload).filter(([known]) => known !== name));
   const value = payload[name];
-  // One level down too: names, sizes and the like of a file are there.
+  // Recurses one level: names, sizes and other properties of a file are there.
   if (isRecord(value) && dice.below(3) > 0) return { ...payload, [name]: mutatePayload(value, dice) };
   return { ...payload, [name]: dice.oneOf(HOSTILE_VALUES) };
 }
 
-/** Two readers may disagree which of the two counts. */
+/** Two parsers may disagree about which of the two counts. */
 function withSecondType(frame: Buffer): Uint8Array {
   const longer = Buffer.concat([frame, SECOND_TYPE]);
   longer.writeUInt8(MAP_OF_FOUR, BODY_AT);

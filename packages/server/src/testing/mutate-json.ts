@@ -3,7 +3,7 @@ import type { Dice } from './dice.ts';
 const LONG_TEXT_CHARS = 70_000;
 const DEEP = 3000;
 
-/** Texts that programs have tripped over. */
+/** Texts that are known to break programs. */
 export const HOSTILE_TEXTS = [
   '',
   ' ',
@@ -29,7 +29,7 @@ export const HOSTILE_TEXTS = [
   'İ'.repeat(300),
 ];
 
-/** In place of a value, as they are sent: several of them no JSON library would write. */
+/** Raw replacements for a value; no JSON library would write some of them. */
 const TOKENS: readonly string[] = [
   'null',
   'true',
@@ -56,13 +56,13 @@ const TOKENS: readonly string[] = [
   ...HOSTILE_TEXTS.map((text) => JSON.stringify(text)),
 ];
 
-/** Fields that no schema knows, and those that objects of the language have by themselves. */
+/** Fields outside of every schema, and those that JavaScript objects inherit. */
 const EXTRA_FIELDS = ['"extra":1', '"__proto__":{"x":1}', '"constructor":{"prototype":{}}', '"":null'];
 
-/** JSON text of a value in which one thing is wrong, wherever the dice fall: in the whole, a field or an item. */
+/** JSON text of a value with one random fault: in the whole, a field or an item. */
 export function mutateJson(value: unknown, dice: Dice): string {
   const target = { left: dice.below(countOf(value)) };
-  // The whole cannot be left out of itself.
+  // The whole value cannot be left out.
   return write(value, target, dice) ?? '';
 }
 
@@ -76,7 +76,7 @@ function write(value: unknown, target: { left: number }, dice: Dice): string | u
   const isHere = target.left === 0;
   target.left -= 1;
   if (typeof value !== 'object' || value === null) return isHere ? replace(dice) : JSON.stringify(value);
-  // A wrong thing in place of an object hides all of it: mostly its fields are tampered with.
+  // Replacing an object hides all of its fields, so mostly the fields are changed.
   if (isHere && dice.below(4) === 0) return replace(dice);
   if (Array.isArray(value)) {
     const items = value.map((item) => write(item, target, dice)).filter((item) => item !== undefined);
@@ -95,7 +95,7 @@ function replace(dice: Dice): string | undefined {
   return dice.below(8) === 0 ? undefined : dice.oneOf(TOKENS);
 }
 
-/** A field that is there twice, with another value. */
+/** Repeats a field with another value. */
 function repeated(fields: readonly string[], dice: Dice): string {
   if (fields.length === 0) return dice.oneOf(EXTRA_FIELDS);
   const name = /^"(?:[^"\\]|\\.)*"/.exec(dice.oneOf(fields))?.[0] ?? '"extra"';

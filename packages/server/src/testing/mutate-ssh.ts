@@ -14,7 +14,7 @@ const PACKETS: Readonly<Record<number, string>> = {
   95: 'uus',
   96: 'u',
   97: 'u',
-  // Behind the name and whether an answer is wanted: what a terminal, a variable, a command or a size of a window have.
+  // After the name and the want-reply flag: the fields of a terminal, a variable, a command or a window size.
   98: 'usbsuuuus',
 };
 const SFTP: Readonly<Record<number, string>> = {
@@ -46,14 +46,16 @@ const HOSTILE_NUMBERS = [0, 1, 255, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffff
 const HOSTILE_TEXTS = ['', 'x'.repeat(30_000), 'a\0b', '../../etc/passwd', '\u202e\u001b[2J', '%s%n', 'ü'];
 const LARGEST_TYPE = 101;
 
-/** The payload of a packet of SSH with one thing wrong: mostly a field of it, or of the SFTP request inside; sometimes its kind or its end. */
+/**
+ * The payload of an SSH packet with one fault: mostly in a field of it, or of the SFTP request inside; sometimes in its type or its end.
+ */
 export function mutateSsh(payload: Buffer, dice: Dice): Buffer {
   if (payload[0] === CHANNEL_DATA && dice.below(4) > 0) return mutateSftp(payload, dice);
   const type = payload[0] ?? 0;
   return mutate(payload.subarray(0, 1), fieldsOf(payload.subarray(1), PACKETS[type] ?? ''), dice);
 }
 
-/** What holds the request stays right, so that it is the request that is looked at. */
+/** Keeps the envelope valid, so that the request inside is parsed. */
 function mutateSftp(payload: Buffer, dice: Dice): Buffer {
   const inner = payload.subarray(DATA_AT);
   const layout = SFTP[inner[4] ?? 0];
@@ -78,7 +80,7 @@ function mutate(type: Buffer, fields: readonly Buffer[], dice: Dice): Buffer {
   return with_(mutateField(field, dice));
 }
 
-/** A text, if its first four bytes are its length; else a number or bytes. */
+/** Changes a text, if its first four bytes are its length; else a number or bytes. */
 function mutateField(field: Buffer, dice: Dice): Buffer {
   const isText = field.length >= 4 && field.readUInt32BE(0) === field.length - 4;
   if (!isText) {
@@ -92,7 +94,7 @@ function mutateField(field: Buffer, dice: Dice): Buffer {
   return Buffer.concat([numberOf(other.length), other]);
 }
 
-/** As many as are there: the layouts are those of the longest packets of their kind. What is left over is one more. */
+/** Splits bytes by the layout, which is that of the longest packet of its type; left-over bytes are one more field. */
 function fieldsOf(bytes: Buffer, layout: string): Buffer[] {
   const fields: Buffer[] = [];
   let at = 0;

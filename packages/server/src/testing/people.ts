@@ -8,7 +8,7 @@ import { createSession } from '../store/sessions.ts';
 import { ensureUser } from '../store/users.ts';
 import { nextMillisecond, startTestServer, type TestServer, type TestServerOptions } from './test-server.ts';
 
-/** Of a test that says who calls. */
+/** For tests with credentials. */
 export const SIGNING_KEY = randomBytes(32);
 
 export interface Person {
@@ -20,9 +20,9 @@ export interface Person {
 
 export interface TestPeople {
   readonly server: TestServer;
-  /** A user with a token, who belongs to nothing. */
+  /** A user with a token and without an organization. */
   readonly person: (name: string) => Promise<Person>;
-  /** What a browser of theirs shows. */
+  /** The token in the session cookie of their browser. */
   readonly session: (userId: string, hasSecondFactor?: boolean) => Promise<string>;
   /** An organization with these members. */
   readonly organization: (slug: string, members: Partial<Record<Role, Person>>) => Promise<string>;
@@ -32,7 +32,7 @@ export interface TestPeople {
   readonly eventTypes: (organizationId: string) => Promise<readonly string[]>;
 }
 
-/** A server that asks for credentials, and ways to have some. */
+/** A server that requires credentials, and functions that make some. */
 export async function startWithPeople(t: TestContext, options: TestServerOptions = {}): Promise<TestPeople> {
   const server = await startTestServer(t, { signingKey: SIGNING_KEY, ...options });
   const { database } = server;

@@ -2,11 +2,11 @@ import { Agent, request } from 'node:http';
 
 export interface RawRequest {
   readonly method: string;
-  /** As it is sent: `..` and odd escapes stay what they are. */
+  /** Sent unchanged: `..` and odd escapes stay what they are. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Only the head of the answer is waited for, and of a refusal all. */
+  /** Waits only for the head of the answer, or for all of a refusal. */
   readonly isStream?: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface RawReply {
 
 const OK_END = 300;
 
-/** Sends requests over one connection, as no well-behaved client would. An answer that does not come is an error. */
+/** Sends malformed requests over one connection. A missing answer is an error. */
 export class RawHttp {
   readonly #url: URL;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -3,12 +3,12 @@ import { runEvents, type RunEnd } from '../code/run-events.ts';
 import type { CodeRunner } from '../code/code-runner.ts';
 import type { Language } from '../code/languages.ts';
 
-/** All that a caller is told about a run, and in which order. */
+/** All events of a run for its caller, in order. */
 export interface Told extends RunEnd {
   readonly stdout: string;
   readonly stderr: string;
   readonly results: readonly CodeRunResult[];
-  /** stdout and results as they came: texts, and the MIME types of results. */
+  /** stdout and results in order: texts, and the MIME types of results. */
   readonly order: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export async function runAndListen(
   throw new Error('the run ended without an end');
 }
 
-/** The types of a result are no text that ends a line. */
+/** The MIME types of a result, as one text. */
 function typesOf({ data }: CodeRunResult): string {
   return Object.keys(data).toSorted().join(' ');
 }

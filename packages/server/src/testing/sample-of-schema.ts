@@ -1,6 +1,6 @@
 import type { Dice } from './dice.ts';
 
-/** What is read of a schema to make a value that fits it. */
+/** The keywords of a schema that matter for a sample. */
 interface Keywords {
   readonly type?: string;
   readonly const?: unknown;
@@ -17,7 +17,7 @@ interface Keywords {
   readonly minimum?: number;
 }
 
-/** Texts of every form that the contract asks for; a pattern that none of them fits wants another one here. */
+/** Texts for every format and pattern of the contract; a new pattern needs a new text here. */
 const TEXTS = [
   'sample',
   '/sample',
@@ -36,7 +36,7 @@ const TEXTS = [
   'KEY=value',
 ];
 
-/** Fields whose schema says less than what is asked of them. */
+/** Fields with rules beyond their schema. */
 const BY_NAME: Readonly<Record<string, unknown>> = {
   language: 'python',
   public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOvwFpajiI+23NG+zkM6rOoPYmA5EQSWHIDdZg/RHXQy',
@@ -75,7 +75,7 @@ function sampleObject({ properties = {}, patternProperties = {}, required = [] }
 }
 
 function sampleArray({ items = {}, minItems = 1 }: Keywords, dice: Dice): unknown[] {
-  // Several schemas stand for one item each.
+  // A list of schemas is one schema for each item.
   if (Array.isArray(items)) return items.map((item: Keywords) => sample(item, dice));
   return Array.from({ length: Math.max(minItems, 1) }, () => sample(items as Keywords, dice));
 }

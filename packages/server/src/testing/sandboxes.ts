@@ -19,7 +19,7 @@ export function body(name: string, more: Readonly<Record<string, unknown>> = {})
   return { name, image: { type: 'oci', reference }, ...rest };
 }
 
-/** The sandbox of this name once it has this status. */
+/** Waits until the sandbox of this name has this status. */
 export async function until(server: TestServer, name: string, status: string) {
   let seen = await server.rest('GET', `/sandboxes/by-name/${name}`);
   await waitUntil(

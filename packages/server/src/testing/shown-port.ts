@@ -11,7 +11,7 @@ export const DOMAIN = 'preview.test';
 
 interface Shown {
   readonly server: TestServer;
-  /** Of a server that asks for one. */
+  /** For a server that requires a key. */
   readonly key?: string;
   /** The service in the sandbox. */
   readonly service: Server;
@@ -27,7 +27,7 @@ interface Answer {
   readonly text: string;
 }
 
-/** A sandbox with a service, and a token for it. */
+/** A sandbox with a service, and a preview token for it. */
 export async function show(
   t: TestContext,
   answer: RequestListener,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-/** Forwards TCP connections to a unix socket. Silenced, it takes connections and bytes and forwards neither, as a host that hangs. */
+/** Forwards TCP connections to a unix socket. Silenced, it accepts connections and bytes and forwards neither, like a host that hangs. */
 export class SilentProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #pairs = new Set<readonly [Socket, Socket]>();
@@ -42,7 +42,7 @@ export class SilentProxy implements AsyncDisposable {
     const pair = [client, upstream] as const;
     this.#pairs.add(pair);
     for (const [end, other] of [pair, [upstream, client]] as const) {
-      // Each end tells by its close.
+      // The close event of each end handles the error.
       end.on('error', () => undefined);
       end.once('close', () => {
         other.destroy();

@@ -23,7 +23,7 @@ export interface TestGateway {
   readonly orchestrator: FakeOrchestrator;
   readonly port: number;
   readonly organizationId: string;
-  /** A member with a registered key; returns its private half. */
+  /** Adds a member with a registered key; returns the private key. */
   addMember(
     email: string,
     organization?: string,
@@ -32,7 +32,7 @@ export interface TestGateway {
   connect(config: ConnectConfig): Promise<Client>;
 }
 
-/** The gateway alone over a real store, with the fake orchestrator. Everything is gone after the test. */
+/** The gateway alone over a real store, with the fake orchestrator. Everything is removed after the test. */
 export async function startTestGateway(
   t: TestContext,
   settings: Partial<SshSettings> = {},
@@ -63,7 +63,7 @@ export async function startTestGateway(
     connect: async (config) => {
       const client = new ssh2.Client();
       t.after(() => client.destroy());
-      // What goes wrong before it is ready is told by the wait for that.
+      // Errors before it is ready are reported by the wait for that.
       client.on('error', () => undefined);
       const closed = once(client, 'close').then(() => Promise.reject(new Error('the connection was closed')));
       closed.catch(() => undefined);
@@ -94,7 +94,7 @@ export async function run(client: Client, command: string, input = ''): Promise<
   client.exec(command, (error, channel) => {
     if (error !== undefined) return reject(error);
     channel.end(input);
-    // In this very turn: a quick end comes in the same packet as the beginning.
+    // In this turn of the event loop: a quick end comes in the same packet as the beginning.
     resolve(collect(channel));
   });
   return await promise;

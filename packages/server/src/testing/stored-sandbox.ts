@@ -6,7 +6,7 @@ import { insertSandbox, removeSandbox, type NewSandbox } from '../store/new-sand
 import { ensureOrganization } from '../store/organizations.ts';
 import { findSandbox, type SandboxRecord } from '../store/sandboxes.ts';
 
-/** Adds a sandbox that is wanted running, as a start does, in place of the one that has its name. */
+/** Adds a sandbox with the desired state running, as a start does, replacing the one that has its name. */
 export async function addSandbox(
   db: Database,
   sandbox: Partial<NewSandbox> & {

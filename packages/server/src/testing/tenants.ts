@@ -14,7 +14,7 @@ import { insertTest } from '../store/webhook-deliveries.ts';
 import { insertWebhook } from '../store/webhooks.ts';
 import { startTestServer, type RestOptions, type TestServer } from './test-server.ts';
 
-/** Two organizations on one server: one that has something of everything, and one that is after it. */
+/** Two organizations on one server: a victim that has a resource of each kind, and an attacker. */
 export interface Tenants {
   readonly victim: Victim;
   readonly attacker: { readonly key: string; readonly ownerToken: string };
@@ -23,7 +23,7 @@ export interface Tenants {
     path: string,
     options: RestOptions,
   ): Promise<{ readonly status: number; readonly text: string }>;
-  /** Of everything that belongs to the victim. */
+  /** A digest of everything that belongs to the victim. */
   fingerprint(): Promise<string>;
   close(): Promise<void>;
 }
@@ -40,7 +40,7 @@ interface Victim {
   readonly expiredToken: string;
   /** Path parameters by name, or by `tag.name`. */
   readonly ids: Readonly<Record<string, string>>;
-  /** What nobody else may read. */
+  /** Texts that only the victim may read. */
   readonly secrets: readonly string[];
 }
 
@@ -123,7 +123,7 @@ async function createVictim(db: Database): Promise<{ victim: Victim; organizatio
   return { victim, organizationId };
 }
 
-/** Names and ids that are sent in the path may be repeated in an answer about it; they tell the caller nothing new. */
+/** Names and ids from the request's path may be repeated in an answer; they reveal nothing new to the caller. */
 function isTelling(text: string): boolean {
   return text === SECRET_WORD || text.includes('@');
 }
@@ -309,7 +309,7 @@ async function addPaperwork(db: Database, organizationId: string, ownerId: strin
   return {
     event_id: event.id,
     invite_id: inviteId,
-    // The token of an invitation lets in whoever it was sent to; a stranger guesses.
+    // The token is valid for the invited person only; an attacker guesses.
     token: 'guess',
     invoice_id: randomUUID(),
     'registries.id': registryId,
@@ -358,7 +358,7 @@ async function fingerprintOf(db: Database, organizationId: string): Promise<stri
       .selectAll()
       .where('organization_id', '=', organizationId)
       .execute();
-    // When a key was last used is no property of the organization.
+    // A key's last use is not part of the organization's data.
     const lines = rows.map((row) => JSON.stringify({ ...row, last_used_at: null })).toSorted();
     hash.update(`${table}\n${lines.join('\n')}\n`);
   }

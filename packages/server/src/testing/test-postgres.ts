@@ -28,7 +28,7 @@ export class TestPostgres implements AsyncDisposable {
     const bin = await findPrograms();
     const identity = findUser();
     if (identity.uid !== undefined) await chown(folder, identity.uid, identity.gid ?? 0);
-    // Servers that have become another user pass it to the socket; the data is in a folder of its own.
+    // A server that has changed its user must pass this folder to the socket; the data is in a folder of its own.
     await chmod(folder, 0o711);
     const data = join(folder, 'data');
     await run(join(bin, 'initdb'), ['-D', data, '-U', 'svc', '-A', 'trust', '--no-sync', '-E', 'UTF8'], {
@@ -50,7 +50,7 @@ export class TestPostgres implements AsyncDisposable {
     return this.#url(name);
   }
 
-  /** What this selects `for update` stays locked, as by a database that has too much to do, until it is disposed of. */
+  /** Rows that this selects `for update` stay locked until it is disposed of, like in an overloaded database. */
   async hold(url: string, select: string): Promise<AsyncDisposable> {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -59,13 +59,13 @@ export class TestPostgres implements AsyncDisposable {
     return { [Symbol.asyncDispose]: () => client.end() };
   }
 
-  /** The URL of a database of `createDatabase` by way of a TCP proxy that can stop forwarding. */
+  /** The URL of a database of `createDatabase` through a TCP proxy that can stop forwarding. */
   async throughProxy(url: string): Promise<{ readonly url: string; readonly proxy: SilentProxy }> {
     const proxy = await SilentProxy.start(join(this.#folder, '.s.PGSQL.5432'));
     return { url: `postgres://svc@127.0.0.1:${proxy.port}/${/\/(\w+)\?/.exec(url)?.[1]}`, proxy };
   }
 
-  /** It ends, as when it is restarted, and is there again afterwards. */
+  /** Stops it during `work`, like a restart. */
   async whileDown(work: () => Promise<void>): Promise<void> {
     await this.#stop();
     try {

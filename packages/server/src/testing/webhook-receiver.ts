@@ -14,11 +14,11 @@ export interface ReceivedHook {
 
 export interface WebhookReceiver {
   readonly url: string;
-  /** What came, in its order. */
+  /** The received messages, in order. */
   readonly received: ReceivedHook[];
 }
 
-/** Somebody who takes webhooks, on loopback. */
+/** A receiver of webhooks, on loopback. */
 export async function startReceiver(
   t: TestContext,
   answer: (hook: ReceivedHook, response: ServerResponse) => void = (_hook, response) => response.end('ok'),
@@ -39,7 +39,7 @@ export async function startReceiver(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received };
 }
 
-/** As https://www.standardwebhooks.com describes it, without a word from the server's code. */
+/** Computed as https://www.standardwebhooks.com describes it, without the server's code. */
 export function signatureOf(secret: string, { headers, text }: ReceivedHook): string {
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64');
   const content = [headers['webhook-id'], headers['webhook-timestamp'], text].join('.');

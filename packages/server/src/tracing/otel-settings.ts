@@ -1,19 +1,21 @@
-/** How traces are made and where they go, by the variables of OpenTelemetry. https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+/**
+ * Settings of tracing, from OpenTelemetry's variables. https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+ */
 export interface OtelSettings {
-  /** Takes OTLP over HTTP, as JSON. */
+  /** An endpoint for OTLP over HTTP with JSON. */
   readonly url: string;
   /** May hold credentials: never logged. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What the server is called; `service.name` is among it. */
+  /** Attributes of the server, among them `service.name`. */
   readonly resource: Readonly<Record<string, string>>;
   readonly sampler: Sampler;
   readonly everyMs: number;
 }
 
 export interface Sampler {
-  /** Whoever calls with a trace has decided whether it is recorded. */
+  /** A caller with a trace context decides whether its trace is recorded. */
   readonly followsParent: boolean;
-  /** Of traces that begin here, from 0 to 1. */
+  /** Sampling ratio of traces that begin here, from 0 to 1. */
   readonly ratio: number;
 }
 
@@ -22,7 +24,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const EVERY_MS = 5000;
 const PROTOCOL = 'http/json';
 
-/** Null: no traces. What cannot be done is added to `problems`. */
+/** Null: no traces. Unsupported settings are added to `problems`. */
 export function readOtelSettings(env: Environment, problems: string[]): OtelSettings | null {
   const read = (name: string) => (env[name] === '' ? undefined : env[name]);
   const url = readUrl(read, problems);

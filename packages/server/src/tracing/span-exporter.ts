@@ -2,20 +2,20 @@ import type { Logger } from 'pino';
 import type { OtelSettings } from './otel-settings.ts';
 import type { Attributes, FinishedSpan } from './span.ts';
 
-/** What waits for the collector; more than that is dropped. */
+/** Limit of the queue for the collector; more spans are dropped. */
 const MAX_WAITING = 2048;
 const MAX_BATCH = 512;
 const TIMEOUT_MS = 10_000;
-/** At the end of the server. */
+/** Timeout of the last export when the server stops. */
 const LAST_TIMEOUT_MS = 2000;
-/** How often it is told that something was dropped. */
+/** Interval of log messages about dropped spans. */
 const TELL_MS = 60_000;
 const NANOSECONDS_PER_MS = 1_000_000;
 const STATUS_ERROR = 2;
 
 /**
- * Sends spans to a collector in batches, by OTLP over HTTP as JSON. Nobody waits for it: what does not fit, or the collector does not take, is
- * dropped and counted in the log. https://opentelemetry.io/docs/specs/otlp/#otlphttp
+ * Sends spans to a collector in batches, by OTLP over HTTP as JSON. Requests never wait for it: spans that do not fit into the queue, or
+ * that the collector refuses, are dropped and counted in the log. https://opentelemetry.io/docs/specs/otlp/#otlphttp
  */
 export class SpanExporter {
   readonly #settings: OtelSettings;
@@ -41,7 +41,7 @@ export class SpanExporter {
     if (this.#waiting.length >= MAX_BATCH) this.#send();
   };
 
-  /** Sends what is there, if that is quickly done. */
+  /** Sends the queue, within a short timeout. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     const deadline = AbortSignal.timeout(LAST_TIMEOUT_MS);
@@ -114,7 +114,7 @@ function describeSpan(span: FinishedSpan): object {
   };
 }
 
-/** More than a number holds exactly. */
+/** As text, because a number does not hold so many digits. */
 function nanoseconds(milliseconds: number): string {
   const whole = Math.floor(milliseconds);
   const rest = Math.floor((milliseconds - whole) * NANOSECONDS_PER_MS);

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 
-/** As OTLP counts them. */
+/** The numbers of OTLP. */
 export const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
 
 export type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A span that is over. */
+/** A span that has ended. */
 export interface FinishedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -16,11 +16,11 @@ export interface FinishedSpan {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** Null: it went well. Never more than a code: what a message says may be a secret. */
+  /** Null: success. Only an error code, because a message may contain a secret. */
   readonly failure: string | null;
 }
 
-/** Where a trace is: whose child is next. */
+/** The trace, and the span that the next one is a child of. */
 export interface Trace {
   readonly traceId: string;
   readonly parentSpanId: string | null;
@@ -28,12 +28,12 @@ export interface Trace {
 
 const active = new AsyncLocalStorage<Span>();
 
-/** The span that this is done for; undefined when nobody records it. */
+/** The span of the current work; undefined when it is not recorded. */
 export function activeSpan(): Span | undefined {
   return active.getStore();
 }
 
-/** Something that takes time, told to `onEnd` when it is over. Names and attributes are our own words and ids, never what a caller wrote. */
+/** A timed operation, passed to `onEnd` when it has ended. Names and attributes are our own words and ids, never text of a caller. */
 export class Span {
   readonly traceId: string;
   readonly spanId = randomBytes(8).toString('hex');
@@ -64,7 +64,7 @@ export class Span {
     this.#startMs = begun.startMs ?? nowMs();
   }
 
-  /** `durationMs`: it began that long ago. */
+  /** `durationMs`: sets its start to that long ago. */
   child(
     name: string,
     options: { readonly kind?: number; readonly attributes?: Attributes; readonly durationMs?: number } = {},
@@ -82,12 +82,12 @@ export class Span {
     this.#attributes = { ...this.#attributes, ...attributes };
   }
 
-  /** What `work` does is done for this span. */
+  /** Runs `work` with this as the active span. */
   run<Result>(work: () => Result): Result {
     return active.run(this, work);
   }
 
-  /** The second time nothing happens. */
+  /** A second call has no effect. */
   end(failure: string | null = null): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -105,7 +105,7 @@ export class Span {
   }
 }
 
-/** Since 1970, finer than a millisecond. */
+/** Milliseconds since 1970, with fractions. */
 function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -4,8 +4,8 @@ import { activeSpan, SPAN_KIND, type Attributes } from './span.ts';
 const ID = /^[0-9A-Za-z_-]{1,64}$/;
 
 /**
- * The same object, whose calls are spans of whoever is served by them: `engine.create`, with the id that the call is about. What streams is
- * handed through.
+ * A proxy of the object that records each call as a child of the active span: `engine.create`, with the id that the call is about.
+ * Streams are passed on.
  */
 export function tracedCalls<Target extends object>(target: Target): Target {
   return new Proxy(target, {
@@ -29,12 +29,12 @@ export function tracedCalls<Target extends object>(target: Target): Target {
   });
 }
 
-/** What a caller is told by: anything else may say too much. */
+/** Only the error's code: a message may contain secrets. */
 export function codeOf(error: unknown): string {
   return PlatformError.is(error) ? error.code : 'internal';
 }
 
-/** The first argument of a call is an id, or has one. */
+/** The id in the first argument of a call, which is an id or has one. */
 function idOf(first: unknown): Attributes {
   const id = typeof first === 'object' && first !== null && 'id' in first ? first.id : first;
   return typeof id === 'string' && ID.test(id) ? { 'svc.id': id } : {};

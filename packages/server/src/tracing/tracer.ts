@@ -5,7 +5,7 @@ import { Span, SPAN_KIND, type FinishedSpan } from './span.ts';
 /** https://www.w3.org/TR/trace-context/ */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const SAMPLED = 1;
-/** The last 7 bytes of a trace id decide, so that all who take part decide alike. */
+/** Sampling is decided by the last 7 bytes of a trace id, so that all services of a trace decide alike. */
 const RANDOM_DIGITS = 14;
 const RANDOM_BITS = 56;
 
@@ -19,7 +19,7 @@ export class Tracer {
     this.#onEnd = onEnd;
   }
 
-  /** `traceparent`: what the request says it is part of. Undefined: it is not recorded. */
+  /** `traceparent`: the trace context of the request. Undefined: the request is not recorded. */
   begin(name: string, traceparent: string | string[] | undefined): Span | undefined {
     const [, callerTrace, parentSpanId = null, flags = '0'] =
       TRACEPARENT.exec(typeof traceparent === 'string' ? traceparent : '') ?? [];

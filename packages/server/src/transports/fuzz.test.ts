@@ -24,7 +24,7 @@ import { isToolName, operationOf, TOOL_LIST } from './mcp/tools.ts';
 const REQUESTS = Number(process.env['SVC_FUZZ_REQUESTS'] ?? 900);
 const SEED = Number(process.env['SVC_FUZZ_SEED'] || 1);
 const ANSWER_MS = 60_000;
-/** An honest request goes in between this often: the server goes on serving. */
+/** A valid request is sent this often, to check that the server continues. */
 const HONEST_EVERY = 100;
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -34,7 +34,7 @@ interface Scene {
   readonly server: TestServer;
   readonly http: RawHttp;
   readonly dice: Dice;
-  /** Of the answers so far. */
+  /** Counts of answers so far, by status. */
   readonly statuses: Map<number, number>;
 }
 
@@ -42,7 +42,7 @@ async function open(t: TestContext): Promise<Scene> {
   const result = { status: 'success', output: '', error: '', truncated: false } as const;
   const codeRunner = { run: () => Promise.resolve(result), forget: () => undefined };
   const server = await startHealthy(t, { codeRunner });
-  // Nothing that is asked for runs on this host.
+  // Fake agent: no request runs on this host.
   const agent = new DetachedAgent();
   server.orchestrator.createAgent = () => agent.connect();
   const http = new RawHttp(server.url, ANSWER_MS);
@@ -50,7 +50,7 @@ async function open(t: TestContext): Promise<Scene> {
   return { server, http, dice: new Dice(SEED), statuses: new Map() };
 }
 
-/** What paths name: it is made again when a request that was let through has removed it. */
+/** The objects that paths name, created again after an accepted request has removed them. */
 async function targetsOf({ server }: Scene): Promise<Readonly<Record<string, string>>> {
   let sandbox = await server.rest('GET', '/sandboxes/by-name/target');
   if (sandbox.status === 404) {
@@ -93,7 +93,7 @@ test(`REST answers ${REQUESTS} mutated requests in words, and names the field th
   );
 });
 
-/** One part of the request is wrong, or nothing at all. */
+/** A request with one mutated part, or none. */
 function restRequest(
   operation: RestOperation,
   targets: Readonly<Record<string, string>>,
@@ -153,7 +153,7 @@ const HEADER_NAMES = [
   'content-type',
 ];
 
-/** Control characters cannot be sent in a header by this client. */
+/** This client cannot send control characters in a header. */
 function headersOf(sample: unknown, isWrong: boolean, dice: Dice): Record<string, string> {
   const headers = Object.fromEntries(
     Object.entries(sample as Record<string, unknown>).map(([name, value]) => [name, String(value)]),
@@ -163,7 +163,7 @@ function headersOf(sample: unknown, isWrong: boolean, dice: Dice): Record<string
   return { ...headers, [dice.oneOf([...Object.keys(headers), ...HEADER_NAMES])]: text };
 }
 
-/** Half of a pair of surrogates has no escape; the bytes that stand for it have. */
+/** A lone surrogate cannot be percent-encoded; the bytes of its replacement can. */
 function escape(text: string): string {
   return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80';
 }
@@ -175,9 +175,9 @@ function checkRest({ status, text }: RawReply, asked: string): void {
     error: { code: string; message: string; details: { field?: unknown } | null };
   };
   assert.ok(isErrorCode(error.code), `${asked}: ${text}`);
-  // The agent of this test keeps no interpreter, which is the only thing that may be missing.
+  // `unavailable` is allowed: the agent of this test has no interpreter.
   assert.ok(status < 500 || error.code === 'unavailable', `${asked}: ${status} ${text}`);
-  // The other codes of 400 are about one field each.
+  // The other codes with status 400 are about one field each.
   if (error.code !== 'invalid_request' && error.code !== 'invalid_sandbox_config') return;
   const field = error.details?.field;
   assert.ok(typeof field === 'string' && field !== '', `${asked}: no field in ${status} ${text}`);
@@ -209,7 +209,7 @@ test('JSON-RPC answers mutated calls in words, and names the field that it refus
     const method = scene.dice.oneOf(methods);
     const params = sampleOf(OPERATIONS[method].input, scene.dice);
     const call = { jsonrpc: '2.0', id: 1, method, params };
-    // The whole call, or more often its parameters.
+    // Mutates the whole call, or more often its parameters.
     const sent =
       scene.dice.below(4) === 0
         ? mutateJson(call, scene.dice)
@@ -256,7 +256,7 @@ test('MCP tools answer mutated arguments in words, and name the field that they 
   assert.ok(done > REQUESTS / 200 && refused > REQUESTS / 60, `${done} done, ${refused} refused`);
 });
 
-/** Headers of a session. */
+/** Starts a session and returns its headers. */
 async function initialize({ server }: Scene): Promise<Record<string, string>> {
   const headers = { ...JSON_TYPE, accept: 'application/json, text/event-stream' };
   const clientInfo = { name: 'test', version: '1' };

@@ -9,13 +9,13 @@ const MAKE_TIMEOUT_MS = 60_000;
 export interface VolumeMaker {
   readonly database: Database;
   readonly volumeStore: VolumeStore;
-  /** Of volumes without a cap of their own. Their images are sparse: what is not used takes no space. */
+  /** Size of volumes without a cap of their own. Their images are sparse: unused space is not allocated. */
   readonly defaultVolumeGib: number;
 }
 
 /**
- * A recorded volume exists in the engine afterwards. It is called before every use. Without a signal it is
- * made even when the caller goes away.
+ * Makes sure that a recorded volume exists in the engine. It is called before every use. Without a signal it goes on when the caller
+ * disconnects.
  * @throws PlatformError `volume_not_found` when it is deleted meanwhile
  */
 export async function ensureMade(
@@ -30,7 +30,7 @@ export async function ensureMade(
   try {
     await volumeStore.createVolume(volume.id, capacityMibOf(maker, volume), bounded);
   } catch (error) {
-    // Made by another server with the capacity of that moment; the keeper brings it to the recorded one.
+    // Made by another server with an older capacity; the keeper brings it to the recorded one.
     if (!PlatformError.is(error, 'name_already_exists')) throw error;
   }
   if (await markMade(database, volume.id)) return;

@@ -7,7 +7,7 @@ const MAX_AT_ONCE = 8;
 const TIMEOUT_MS = 2000;
 const NOBODYS_ID = '00000000-0000-0000-0000-000000000000';
 
-/** The bytes that volumes hold now, by id. What cannot be found out in time is missing. */
+/** The bytes that volumes hold now, by id. Volumes that do not answer in time are missing. */
 export async function measureVolumes(
   { volumeStore }: { readonly volumeStore: Pick<VolumeStore, 'volumeUsage'> },
   volumes: readonly VolumeRecord[],
@@ -21,7 +21,7 @@ export async function measureVolumes(
       try {
         usedBytes.set(id, (await volumeStore.volumeUsage(id, bounded)).usedBytes);
       } catch (error) {
-        // The engine lost this one, or is just removing it; the others can be measured all the same.
+        // The engine has lost this one, or is removing it; the others can still be measured.
         if (!PlatformError.is(error, 'volume_not_found')) throw error;
       }
     });
@@ -31,7 +31,7 @@ export async function measureVolumes(
   return usedBytes;
 }
 
-/** For calls that would record what the engine must do. @throws PlatformError `orchestrator_unreachable` */
+/** For calls that record work for the engine. @throws PlatformError `orchestrator_unreachable` */
 export async function requireReachable(
   volumeStore: Pick<VolumeStore, 'volumeUsage'>,
   signal: AbortSignal,

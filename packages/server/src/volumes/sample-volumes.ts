@@ -8,7 +8,7 @@ import { listVolumesByWork } from '../store/volumes.ts';
 import { eachLimited } from '../tasks/each-limited.ts';
 
 const MAX_AT_ONCE = 4;
-/** Timers are not exact; another server's sample of the same period is older than this part of it only when it is missing. */
+/** Fraction of the period after which a sample is due: timers are not exact, and another server's sample may be a little older. */
 const DUE_AFTER = 0.9;
 const BATCH = 100;
 
@@ -19,7 +19,7 @@ export interface SamplerParts {
   readonly logger: Logger;
 }
 
-/** Measures every volume that nobody measured in this period. @throws when the engine is away */
+/** Measures every volume without a sample in this period. @throws when the engine is away */
 export async function sampleVolumes(parts: SamplerParts, signal: AbortSignal): Promise<void> {
   const { database, volumeStore, sampleMs, logger } = parts;
   const latest = await latestSampleTimes(database);
@@ -39,7 +39,7 @@ export async function sampleVolumes(parts: SamplerParts, signal: AbortSignal): P
   });
   for (let start = 0; start < samples.length; start += BATCH) {
     await inTransaction(database, async (transaction) => {
-      // In one order everywhere, so that two servers never wait for each other's locks.
+      // Sorted, so that two servers lock rows in the same order and cannot deadlock.
       const batch = samples
         .slice(start, start + BATCH)
         .toSorted((a, b) => (a.volumeId < b.volumeId ? -1 : 1));

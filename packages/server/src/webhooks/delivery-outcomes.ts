@@ -1,7 +1,7 @@
-/** `failed`: it is tried again. `dropped`: too many were waiting. */
+/** `failed`: it will be retried. `dropped`: the backlog was too long. */
 export type DeliveryOutcome = 'succeeded' | 'failed' | 'given_up' | 'dropped';
 
-/** How deliveries went since this server was started. */
+/** Counts outcomes of deliveries since this server was started. */
 export class DeliveryOutcomes {
   readonly #counts = new Map<DeliveryOutcome, number>([
     ['succeeded', 0],

@@ -8,12 +8,12 @@ import type { DeliveryOutcome } from './delivery-outcomes.ts';
 import type { WebhookSettings } from './webhook-settings.ts';
 
 const ACTOR = { kind: 'system', code: 'webhooks', label: 'Webhooks' } as const;
-/** A webhook that is seldom sent something is not disabled for two failures that lie far apart. */
+/** So that a webhook with few deliveries is not disabled for two failures that lie far apart. */
 const LEAST_FAILURES = 16;
 const JITTER = 0.2;
 const GONE = 410;
 
-/** Writes down how an attempt went, and what follows from it. */
+/** Stores the outcome of an attempt, and schedules the next one or gives up. */
 export async function endDelivery(
   database: Database,
   settings: WebhookSettings,
@@ -24,7 +24,7 @@ export async function endDelivery(
   const reason = isTest ? null : reasonToDisable(webhook, attempt, settings);
   const nextAttemptAt = hasFailed ? nextAttempt(delivery, restMs, settings) : null;
   await inTransaction(database, async (transaction) => {
-    // First of all, as everywhere, so that no two changes wait for each other.
+    // Locks the organization first, like every other change, which prevents deadlocks.
     if (reason !== null) await lockOrganization(transaction, webhook.organizationId);
     await endAttempt(transaction, delivery, owner, { attempt, nextAttemptAt });
     if (isTest) return;
@@ -45,13 +45,13 @@ export async function endDelivery(
 }
 
 interface AttemptEnd {
-  /** As it was before the attempt. */
+  /** Its state before the attempt. */
   readonly webhook: WebhookRecord;
   readonly delivery: DeliveryRecord;
   readonly attempt: DeliveryAttempt;
-  /** For how long the receiver wants to be left alone. */
+  /** The pause that the receiver asks for. */
   readonly restMs: number;
-  /** Who claimed the delivery. */
+  /** The server that claimed the delivery. */
   readonly owner: string;
 }
 
@@ -64,7 +64,7 @@ function nextAttempt(
   return pauseMs === null ? null : new Date(Date.now() + Math.max(pauseMs, restMs)).toISOString();
 }
 
-/** How long to wait when so many attempts are left; null: there is none. */
+/** The pause before the next attempt when so many are left; null: there is none. */
 export function pauseAfter(
   attemptsLeft: number,
   { retryMs }: Pick<WebhookSettings, 'retryMs'>,

@@ -4,10 +4,10 @@ import type { DeliveryAttempt, DeliveryRecord } from '../store/webhook-deliverie
 import { webhookContext, type WebhookRecord } from '../store/webhooks.ts';
 import { signMessage } from './sign-message.ts';
 
-/** Answers whose `Retry-After` counts: too many requests, and unavailable. */
+/** Statuses whose `Retry-After` counts: too many requests, and unavailable. */
 const WAITING: ReadonlySet<number> = new Set([429, 503]);
 const MAX_REST_MS = 24 * 60 * 60 * 1000;
-/** What is kept of an answer. */
+/** How much of an answer is stored. */
 const MAX_RESPONSE_BYTES = 1024;
 // oxlint-disable-next-line no-control-regex -- What a terminal would act on, and databases do not agree about.
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
@@ -18,18 +18,18 @@ export interface SendParts {
   readonly timeoutMs: number;
 }
 
-/** What receivers recognize a delivery by, whatever the attempt. */
+/** The id by which receivers recognize a delivery; the same for each attempt. */
 export function messageIdOf(deliveryId: string): string {
   return `msg_${deliveryId.replaceAll('-', '')}`;
 }
 
-/** How an attempt went, and for how long its receiver wants to be left alone. */
+/** The outcome of an attempt, and the pause that its receiver asks for. */
 export interface SentAttempt {
   readonly attempt: DeliveryAttempt;
   readonly restMs: number;
 }
 
-/** One attempt. Redirects are not followed: an answer of theirs is a failure like any other that is not 2xx. */
+/** Makes one attempt. Redirects are not followed: they are failures like every status that is not 2xx. */
 export async function sendDelivery(
   { sealer, outbound, timeoutMs }: SendParts,
   webhook: WebhookRecord,
@@ -66,7 +66,7 @@ export async function sendDelivery(
   }
 }
 
-/** What `Retry-After` says, in seconds or as a date; bounded, because whoever answers chooses it. */
+/** Parses `Retry-After`, in seconds or as a date; bounded, because the receiver chooses it. */
 export function restOf(header: string | undefined, nowMs: number): number {
   const text = header?.trim() ?? '';
   const wantedMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;

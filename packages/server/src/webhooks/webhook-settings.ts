@@ -3,19 +3,19 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How webhooks are delivered. */
+/** Settings of webhook deliveries. */
 export interface WebhookSettings {
-  /** How often it is looked for deliveries that are due. */
+  /** Poll interval for deliveries that are due. */
   readonly pollMs: number;
-  /** From the look-up of the receiver's name to the last byte of its answer. */
+  /** From the resolution of the receiver's name to the last byte of its answer. */
   readonly timeoutMs: number;
-  /** The pauses before the second and each further attempt; a fifth more or less, so that not all come at once. */
+  /** The pauses before the second and each further attempt, with a jitter of a fifth. */
   readonly retryMs: readonly number[];
-  /** How many messages may wait for one webhook; of more, the oldest are dropped. */
+  /** Limit of messages that wait for one webhook; beyond it the oldest are dropped. */
   readonly maxBacklog: number;
-  /** How often it is looked for too many. */
+  /** Interval of the check of backlogs. */
   readonly trimMs: number;
-  /** A webhook of which every attempt failed for so long is disabled. */
+  /** A webhook whose attempts have all failed for so long is disabled. */
   readonly disableAfterMs: number;
 }
 

@@ -20,7 +20,7 @@ import { endDelivery } from './end-delivery.ts';
 import { sendDelivery } from './send-delivery.ts';
 import type { WebhookSettings } from './webhook-settings.ts';
 
-/** Longer than an attempt can take: one that is not over then was a server's that died. */
+/** Added to the timeout of an attempt: a claim that is older belongs to a server that died. */
 const LEASE_SLACK_MS = 30_000;
 export interface WebhookWorkerParts {
   readonly database: Database;
@@ -31,8 +31,8 @@ export interface WebhookWorkerParts {
 }
 
 /**
- * Sends what events left to be delivered. A delivery is claimed before it is sent, so that several servers may work on one
- * store; whatever a server that died had is sent again after its lease, under the same id.
+ * Sends the deliveries of events. A delivery is claimed before it is sent, so that several servers may work on one store; deliveries of
+ * a server that died are sent again after its lease, under the same id.
  */
 export class WebhookWorker {
   readonly claim: DeliveryClaim;
@@ -65,12 +65,12 @@ export class WebhookWorker {
     await Promise.all(this.#underWay.keys());
   }
 
-  /** Makes one attempt now, of a delivery that was claimed with `claim`. */
+  /** Makes one attempt now, for a delivery that was claimed with `claim`. */
   async attempt(delivery: DeliveryRecord): Promise<void> {
     const { database, settings, outbound, sealer } = this.#parts;
     try {
       const webhook = await findWebhook(database, null, delivery.webhookId);
-      // Removed since.
+      // The webhook was removed since.
       if (webhook === undefined) return;
       const { timeoutMs } = settings;
       const sent = await sendDelivery(
@@ -82,14 +82,14 @@ export class WebhookWorker {
       const end = { webhook, delivery, ...sent, owner: this.claim.owner };
       this.outcomes.add(await endDelivery(database, settings, end));
     } catch (error) {
-      // A fault of ours, or of the store, is there in the next moment too: the lease is the pause, so that nobody is sent the
-      // same again and again. Who stops leaves it to others at once.
+      // A fault of this server or the store is likely to persist, so the delivery stays claimed until the lease expires, and the receiver
+      // does not get it in a loop. A server that stops releases it at once.
       if (this.#stopped.signal.aborted) await releaseDelivery(database, delivery.id, this.claim.owner);
       throw error;
     }
   }
 
-  /** Who takes nothing, or less than there is, must not fill the store. */
+  /** Bounds the backlog of receivers that accept too few deliveries. */
   async #trim(): Promise<void> {
     if (performance.now() < this.#nextTrimMs) return;
     const { database, settings, logger } = this.#parts;
@@ -103,7 +103,7 @@ export class WebhookWorker {
     }
   }
 
-  /** One of each webhook in turn, for as long as there are some and there is room. */
+  /** Sends one delivery of each webhook in turn, while there are due ones and free places. */
   async #sendDue(): Promise<void> {
     let due = await listDueWebhooks(this.#parts.database);
     while (due.length > 0 && !this.#stopped.signal.aborted) {

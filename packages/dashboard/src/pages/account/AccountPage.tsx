@@ -20,7 +20,7 @@ import { Tokens } from './Tokens.tsx';
 
 type Session = RestCallOutput<'sessions.list'>[number];
 
-/** What belongs to the person, in every organization. */
+/** Settings and credentials of the user, across organizations. */
 export function AccountPage() {
   const { user, session } = useAccount();
   if (session !== null && session.organization_id !== null)

@@ -6,7 +6,7 @@ import { TextField } from '../../parts/Field.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 
-/** The end of an account, by who can prove once more that it is theirs. */
+/** Deletes the account after the user has proved again that it is theirs. */
 export function DeleteAccount() {
   const [isAsking, setAsking] = useState(false);
   return (

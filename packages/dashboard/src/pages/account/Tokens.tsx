@@ -9,7 +9,7 @@ import { Panel } from '../../parts/Panel.tsx';
 
 type Token = RestCallOutput<'tokens.list'>[number];
 
-/** Personal access tokens: programs act as the person with one. */
+/** Personal access tokens, with which programs act as the user. */
 export function Tokens() {
   const [isMaking, setMaking] = useState(false);
   const { data, error } = useCall('tokens.list', {});

@@ -1,4 +1,4 @@
-/** The first that fits: a browser names those that it wants to be taken for, too. */
+/** The first match counts, because a browser also names the browsers that it is compatible with. */
 const BROWSERS = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -15,7 +15,7 @@ const SYSTEMS = [
   [/\bLinux\b/, 'Linux'],
 ] as const;
 
-/** What people call the program that sent this `User-Agent`; one that is not known comes out as it is. */
+/** The common name of the program with this `User-Agent`; an unknown one is returned unchanged. */
 export function nameOfBrowser(userAgent: string): string {
   const browser = BROWSERS.find(([pattern]) => pattern.test(userAgent))?.[1];
   const system = SYSTEMS.find(([pattern]) => pattern.test(userAgent))?.[1];

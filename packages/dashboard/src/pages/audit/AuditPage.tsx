@@ -1,7 +1,7 @@
 import { Page } from '../../parts/Page.tsx';
 import { EventList } from './EventList.tsx';
 
-/** Who did what in the organization. */
+/** The audit events of the organization. */
 export function AuditPage() {
   return (
     <Page

@@ -13,7 +13,7 @@ type Event = RestCallOutput<'events.list'>['data'][number];
 const PAGE_SIZE = 50;
 const LIVE_MS = 5000;
 
-/** Who did what, of everything or of one sandbox. The filter is in the address, so that a view can be sent to somebody. */
+/** Audit events of the organization or of one sandbox. The filter is in the address, so that a view can be shared. */
 export function EventList({ sandboxId }: { readonly sandboxId?: string }) {
   const [search, setSearch] = useSearch();
   const type = search.get('type') ?? '';

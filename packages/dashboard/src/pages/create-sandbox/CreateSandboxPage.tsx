@@ -53,7 +53,7 @@ interface CreateFormProps {
   readonly omitted: readonly string[];
 }
 
-/** A form, and beside it the same as a command and as a request. */
+/** A form, and beside it the equivalent command and request. */
 function CreateForm({ start, origin, omitted }: CreateFormProps) {
   const { slug } = useOrganization();
   const [form, setForm] = useState<SandboxForm>(start);

@@ -30,7 +30,7 @@ function chosen<Value extends string>(choices: readonly (readonly [Value, string
 }
 
 interface BasicFieldsProps extends FieldsProps {
-  /** Which field has the keyboard at first. */
+  /** The field with the initial focus. */
   readonly focus: 'name' | 'image';
 }
 

@@ -11,7 +11,7 @@ import { linesOf, wordsOf, type SandboxForm } from './sandbox-form.ts';
 type Volume = RestCallOutput<'sandboxes.volumes'>[number];
 type Spec = NonNullable<RestCallOutput<'sandboxes.get'>['requested']>;
 
-/** As much of a sandbox as the form can show, and what tells that there is more. */
+/** The fields of a sandbox that the form can show, and those that it lacks. */
 export interface AskedSandbox {
   readonly name: string;
   readonly isolation: string | null;
@@ -29,7 +29,7 @@ export interface AskedSandbox {
 
 interface FilledForm {
   readonly form: SandboxForm;
-  /** What was asked for and the form has no field for. */
+  /** Settings for which the form has no field. */
   readonly omitted: readonly string[];
 }
 
@@ -37,10 +37,10 @@ const NAME_LENGTH = 128;
 const MINUTE = 60;
 const ISOLATIONS = ['microvm', 'gvisor', 'container'] as const;
 
-/** The form of a sandbox like this one, under another name. */
+/** Fills the form with the settings of a sandbox, under another name. */
 export function fromSandbox({ name, isolation, spec }: AskedSandbox, volumes: readonly Volume[]): FilledForm {
   const omitted: string[] = [];
-  /** The line, or nothing when the form would read it otherwise. */
+  /** The line, or none when the form would parse it differently. */
   const keep = (line: string | undefined, what: string): readonly string[] => {
     if (line !== undefined && linesOf(line).length === 1 && line.trim() === line) return [line];
     omitted.push(what);
@@ -81,7 +81,7 @@ export function fromSandbox({ name, isolation, spec }: AskedSandbox, volumes: re
   return { form, omitted: [...omitted, ...unknownTo(spec, ports.length)] };
 }
 
-/** Undefined: rules of another kind than the form writes. */
+/** Undefined: rules that the form cannot express. */
 function reachOf(
   policy: AskedSandbox['spec']['network']['policy'],
 ): Pick<SandboxForm, 'reach' | 'domains'> | undefined {
@@ -129,13 +129,13 @@ function secretLine({ env_var: name, allowed_hosts: hosts }: Secret): string | u
   return named.length === hosts.length ? `${name}@${named.join(',')}` : undefined;
 }
 
-/** As the field of the command reads it. */
+/** The text for the command field. */
 function quote(word: string): string {
   if (/^[^\s"']+$/.test(word)) return word;
   return word.includes('"') ? `'${word}'` : `"${word}"`;
 }
 
-/** `web` → `web-2` → `web-3`: the name itself is taken. */
+/** `web` → `web-2` → `web-3`, because the name itself is taken. */
 function nextName(name: string): string {
   const [, stem = name, number = '1'] = /^(.*?)-(\d{1,6})$/.exec(name) ?? [];
   const end = `-${Number(number) + 1}`;

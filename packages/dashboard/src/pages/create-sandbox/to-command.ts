@@ -1,6 +1,6 @@
 import { linesOf, wordsOf, type SandboxForm } from './sandbox-form.ts';
 
-/** The same as a line for a shell. */
+/** The form as a command line. */
 export function toCommand(form: SandboxForm): string {
   const words = [
     ['svc', 'run', '--detach'],
@@ -31,7 +31,7 @@ function reachWords({ reach, domains }: SandboxForm): readonly string[] {
   return ['--net', 'none', '--net-rule', rules.join(',')];
 }
 
-/** So that a shell takes it as one word, whatever is in it. */
+/** Quotes any text as one word for a shell. */
 function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

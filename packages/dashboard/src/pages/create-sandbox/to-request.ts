@@ -8,7 +8,7 @@ type Entry = Extract<Network['secrets'], readonly unknown[]>[number];
 
 const SECONDS = 60;
 
-/** What the server is asked for: only what differs from its defaults. */
+/** The request for the form: only fields that differ from the defaults of the server. */
 export function toRequest(form: SandboxForm): CreateBody {
   const network = networkOf(form);
   const lifecycle = {

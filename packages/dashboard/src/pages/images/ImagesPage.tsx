@@ -16,7 +16,7 @@ import { PullImage } from './PullImage.tsx';
 type Image = RestCallOutput<'images.list'>[number];
 
 const LIVE_MS = 5000;
-/** Of an image that no name leads to: enough to tell it from others. */
+/** Length of the id that is shown for an image without a name. */
 const SHORT_ID = 19;
 
 /** Images that sandboxes start from: those of the organization, and those that the operator provides. */

@@ -9,7 +9,7 @@ import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Meter } from '../../parts/Meter.tsx';
 import { showToast } from '../../parts/toast-list.ts';
 
-/** Fetches an image of a registry, and shows how far it is. Closing the dialog ends the wait for it. */
+/** Pulls an image from a registry and shows the progress. Closing the dialog only ends the wait. */
 export function PullImage({ onClose }: { readonly onClose: () => void }) {
   const client = useClient();
   const { slug } = useOrganization();

@@ -13,7 +13,7 @@ import { Time } from '../../parts/Time.tsx';
 
 type Invite = RestCallOutput<'invites.list'>[number];
 
-/** Those that are neither accepted nor declined yet. */
+/** Invites that are neither accepted nor declined yet. */
 export function Invites() {
   const { data, error } = useCall('invites.list', {});
   return (

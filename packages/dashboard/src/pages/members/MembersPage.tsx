@@ -17,7 +17,7 @@ import { Invites, NewInvite } from './Invites.tsx';
 
 type Member = RestCallOutput<'members.list'>['data'][number];
 
-/** Who belongs to the organization, and what they may do. */
+/** The members of the organization and their roles. */
 export function MembersPage() {
   const { role } = useOrganization();
   const [isInviting, setInviting] = useState(false);

@@ -15,7 +15,7 @@ interface ChartProps {
   readonly steps?: readonly number[];
 }
 
-/** Lines over time. The latest amounts stand below it in words, for who does not see them. */
+/** Lines over time. The latest values are repeated as text below it for screen readers. */
 export function Chart({ label, range, series, format, steps }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   const isDark = useIsDark();
@@ -91,7 +91,7 @@ function optionsOf(
   };
 }
 
-/** A canvas understands no variables, nor which of two colours is meant. */
+/** Resolves a CSS colour, because a canvas supports neither variables nor `light-dark()`. */
 function resolveColour(element: HTMLElement, text: string): string {
   const probe = element.appendChild(document.createElement('span'));
   probe.style.color = text;

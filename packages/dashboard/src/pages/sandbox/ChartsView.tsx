@@ -13,7 +13,7 @@ import type { SandboxRecord } from './sandbox-record.ts';
 type Metrics = RestCallOutput<'sandboxes.metrics'>['metrics'];
 
 const LIVE_MS = 5000;
-/** Seconds up to now, and into which steps they are cut. */
+/** Time ranges up to now, in seconds, with their steps. */
 const RANGES: Readonly<Record<string, { readonly title: string; readonly step: number }>> = {
   900: { title: 'Last 15 minutes', step: 5 },
   3600: { title: 'Last hour', step: 30 },
@@ -21,7 +21,7 @@ const RANGES: Readonly<Record<string, { readonly title: string; readonly step: n
   604_800: { title: 'Last week', step: 3600 },
 };
 
-/** Bytes are counted in powers of two, or no line of the scale would stand at a round amount. */
+/** The scale of bytes uses powers of two, so that its lines are at round values. */
 const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 
 const CHARTS: readonly {
@@ -64,7 +64,7 @@ const CHARTS: readonly {
   },
 ];
 
-/** What it used over time, and goes on using. */
+/** The resource usage over time, updated live. */
 export function ChartsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [range, setRange] = useState('900');
   const query = { range_secs: Number(range), step_secs: RANGES[range]?.step ?? 30 };

@@ -17,11 +17,11 @@ import { supportOf, type CodeLanguage } from './code-language.ts';
 import { lineEndOf } from './line-end.ts';
 
 interface CodeEditorProps {
-  /** What is in it, for those who cannot see where it stands. */
+  /** The accessible name of the content. */
   readonly label: string;
-  /** The id of what says more. */
+  /** The id of the element with a description. */
   readonly describedBy?: string;
-  /** What is in it at first. */
+  /** The initial content. */
   readonly text: string;
   readonly language: CodeLanguage;
   readonly placeholder?: string;
@@ -29,7 +29,7 @@ interface CodeEditorProps {
   readonly onRun?: () => void;
 }
 
-/** Code to change, with highlighting. What is in it is drawn as text; lines keep the ends they came with. */
+/** A code editor with highlighting. Content is drawn as text; lines keep their original ends. */
 export function CodeEditor({
   label,
   describedBy,
@@ -75,7 +75,7 @@ export function CodeEditor({
   return <div className="code-editor" ref={place} />;
 }
 
-/** Left to itself, Chromium gives what is typed over a selection an inline style, which the policy of the page refuses. */
+/** Chromium adds an inline style to text that replaces a selection, which the content security policy refuses. */
 const REPLACING = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { data, inputType } = event;

@@ -7,10 +7,10 @@ import { picturesOfBytes, type PictureOfBytes } from './drawable-picture.ts';
 import { sizeOfPicture, type PictureSize } from './picture-size.ts';
 import type { Shown } from './use-code-run.ts';
 
-/** Drawn of a table, and of a text. More would keep the browser busy for longer than anybody reads; `svc code` saves all of it. */
+/** Limits of a drawn table and text. More would keep the browser busy; `svc code` saves everything. */
 const [MAX_ROWS, MAX_COLUMNS, MAX_TEXT] = [200, 50, 200_000];
 
-/** All of it comes from the sandbox: text is shown as text, pictures as pictures, and markup is never made part of the page. */
+/** The output is untrusted: text is shown as text, pictures as pictures, and markup never becomes part of the page. */
 export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
   if (shown.length === 0) return <p className="hint">It printed nothing.</p>;
   return (
@@ -45,7 +45,7 @@ function Result({ result, picture, number }: ShownResult) {
   );
 }
 
-/** The one that says most; null: it is plain text, which was printed too. */
+/** The most expressive form; null: plain text, which was printed too. */
 function formOf(result: CodeRunResult, picture: string | null, number: number): ReactNode {
   if (picture !== null) return <img src={picture} alt={result.text ?? `Result ${number}`} />;
   if (result.table !== undefined) return <Rows table={result.table} />;

@@ -10,7 +10,7 @@ import { NotRunning } from './NotRunning.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { useCodeRun, type CodeRun } from './use-code-run.ts';
 
-/** Large, and needed where code is written alone. */
+/** Loaded on demand, because it is large and used only where code is written. */
 const CodeEditor = lazy(async () => ({ default: (await import('./CodeEditor.tsx')).CodeEditor }));
 
 const LANGUAGES = [
@@ -19,7 +19,7 @@ const LANGUAGES = [
 ] as const;
 type Language = (typeof LANGUAGES)[number][0];
 
-/** Code in an interpreter that keeps its state while the sandbox runs, with what it prints and shows beside it. */
+/** Runs code in an interpreter that keeps its state while the sandbox runs, and shows its output. */
 export function CodeView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const run = useCodeRun(sandbox.id);
   if (sandbox.status !== 'running')

@@ -14,7 +14,7 @@ const PROTOCOLS = [
   ['icmpv6', 'ICMPv6'],
 ] as const;
 
-/** Asks which rule decides about a connection, without making one. */
+/** Shows which rule decides about a connection, without opening one. */
 export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [host, setHost] = useState('');
   const [port, setPort] = useState('443');

@@ -2,7 +2,7 @@ import { useOrganization } from '../../api/organization.ts';
 import { Link } from '../../router/Link.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 
-/** Why it failed, and a form that is filled with what was asked for. */
+/** The reason of a failure, and a link to a form with the same settings. */
 export function FailurePanel({
   sandbox: { id, last_failure_message: message },
 }: {

@@ -8,7 +8,7 @@ import { Loading } from '../../parts/Loading.tsx';
 import { showToast } from '../../parts/toast-list.ts';
 import { languageOfPath } from './language-of-path.ts';
 
-/** Large, and needed where code is written alone. */
+/** Loaded on demand, because it is large and used only where code is written. */
 const CodeEditor = lazy(async () => ({ default: (await import('./CodeEditor.tsx')).CodeEditor }));
 
 const MAX_EDITED_BYTES = 1024 * 1024;
@@ -19,7 +19,7 @@ interface FileEditorProps {
   readonly onClose: () => void;
 }
 
-/** A text of up to 1 MiB, to read and to change. What is no text can only be downloaded: saving it would destroy it. */
+/** Edits a text of up to 1 MiB. A file that is not text can only be downloaded, because saving would destroy it. */
 export function FileEditor({ sandbox, path, onClose }: FileEditorProps) {
   const { data, error } = useQuery({
     queryKey: ['file', sandbox.id, path],

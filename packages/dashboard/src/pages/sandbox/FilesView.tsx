@@ -20,7 +20,7 @@ import type { SandboxRecord } from './sandbox-record.ts';
 import { uploadFile } from './upload-file.ts';
 import { useSandbox } from './use-sandbox.ts';
 
-/** Folders of the sandbox. Where one is stands in the address. */
+/** A file browser for the sandbox. The current folder is in the address. */
 export function FilesView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const { data } = useSandbox(sandbox.id);
   if (sandbox.status !== 'running')

@@ -11,7 +11,7 @@ import { useFollowed } from './use-followed.ts';
 const TAIL = 500;
 const SOURCES = ['stdout', 'stderr', 'output'] as const;
 
-/** What it printed, and goes on with what it prints. */
+/** The log of the sandbox, followed live. */
 export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [hasSystem, setSystem] = useState(false);
   const isRunning = sandbox.status === 'running';

@@ -14,7 +14,7 @@ import { useFollowed } from './use-followed.ts';
 
 const SHOWN = 200;
 
-/** What it was let and not let reach, as it happens, and why. */
+/** The network decisions of the sandbox with their reasons, followed live. */
 export function NetworkView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [onlyDenied, setOnlyDenied] = useState(false);
   const isRunning = sandbox.status === 'running';

@@ -6,7 +6,7 @@ interface NotRunningProps {
   readonly what: string;
 }
 
-/** In place of what only a running sandbox has. */
+/** Shown in place of views that need a running sandbox. */
 export function NotRunning({ icon, what }: NotRunningProps) {
   return (
     <EmptyState icon={icon} title="Not running">

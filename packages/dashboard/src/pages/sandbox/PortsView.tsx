@@ -21,7 +21,7 @@ interface PortsViewProps {
   readonly sandbox: SandboxRecord;
 }
 
-/** Links to what listens in a sandbox, for a browser. */
+/** Links to the listening ports of a sandbox. */
 export function PortsView({ sandbox }: PortsViewProps) {
   const { data: capabilities } = useCall('capabilities.get', {});
   if (capabilities?.previews === null)
@@ -96,7 +96,7 @@ const ACCESS: Readonly<Record<Opened['access'], string>> = {
 };
 
 function OpenedLink({ opened: { url, port, access, expires_at: end } }: { readonly opened: Opened }) {
-  // An answer that was repeated has no secret any more.
+  // A repeated answer has no secret.
   if (url === null) return <p role="status">Open the port once more: the link was shown before.</p>;
   return (
     <div className="stack opened-port" role="status">

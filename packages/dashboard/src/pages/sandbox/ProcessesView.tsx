@@ -12,7 +12,7 @@ type Process = RestCallOutput<'processes.list'>['data'][number];
 
 const LIVE_MS = 2000;
 
-/** Processes that run on when their client goes away, and those that ended. */
+/** Detached processes, also those that ended. */
 export function ProcessesView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const pages = usePages('processes.list', { params: { sandbox_id: sandbox.id } }, { everyMs: LIVE_MS });
   return (

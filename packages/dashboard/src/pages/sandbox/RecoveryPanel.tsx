@@ -11,7 +11,7 @@ const CHOICES = [
   ['stop', 'Stop it', 'Its disk is kept.'],
 ] as const;
 
-/** While its host is out of reach: since when, and what can be done about it. */
+/** Shown while the host is out of reach: since when, and the possible actions. */
 export function RecoveryPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const recover = useAction('sandboxes.recover');
   const { id, status } = sandbox;

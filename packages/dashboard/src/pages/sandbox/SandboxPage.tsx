@@ -24,7 +24,7 @@ import './sandbox.css';
 
 const LIVE_MS = 1500;
 
-/** Large, and needed by who opens them alone. */
+/** Views that are loaded on demand, because they are large. */
 const TerminalView = lazy(async () => ({ default: (await import('./TerminalView.tsx')).TerminalView }));
 const ChartsView = lazy(async () => ({ default: (await import('./ChartsView.tsx')).ChartsView }));
 

@@ -12,7 +12,7 @@ import { NotRunning } from './NotRunning.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { useSandbox } from './use-sandbox.ts';
 
-/** A shell in the sandbox, over the command channel. What it prints is drawn as text: nothing of it becomes a part of the page. */
+/** A shell in the sandbox, over the command channel. Output is drawn as text and never becomes part of the page. */
 export function TerminalView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const { data } = useSandbox(sandbox.id);
   const [run, setRun] = useState(1);
@@ -46,7 +46,7 @@ function Shell({ sandbox }: { readonly sandbox: Sandbox }) {
     withAdoptedStyles(() => screen.open(element));
     fit.fit();
     screen.focus();
-    // All other keys, Tab too, are for the shell: without this nobody got out again who has a keyboard alone.
+    // All other keys, Tab too, go to the shell: this key lets keyboard users leave the terminal.
     screen.attachCustomKeyEventHandler(({ ctrlKey, shiftKey, key }) => {
       if (!ctrlKey || !shiftKey || key !== 'Enter') return true;
       element.closest<HTMLElement>('section')?.querySelector('button')?.focus();
@@ -79,7 +79,7 @@ function makeScreen(): Screen {
     fontSize: 13,
     cursorBlink: true,
     scrollback: 10_000,
-    // Links in what a sandbox prints lead nobody anywhere.
+    // Links in the output of a sandbox are not clickable.
     linkHandler: { activate: () => undefined },
     theme: {
       background: '#171411',
@@ -92,7 +92,7 @@ function makeScreen(): Screen {
   return screen;
 }
 
-/** Joins the screen with a shell. Undefined: there is none, and `setEnd` was told why. */
+/** Connects the screen to a shell. Undefined: it failed, and `setEnd` got the reason. */
 async function connect(
   sandbox: Sandbox,
   screen: Screen,
@@ -111,7 +111,7 @@ async function connect(
 }
 
 async function show(terminal: Terminal, screen: Screen): Promise<string | null> {
-  // The next piece is read when this one is on the screen: a flood cannot pile up in the page.
+  // Back-pressure: the next piece is read when this one is on the screen, so a flood does not fill the page's memory.
   for await (const chunk of terminal.output) await new Promise<void>((done) => screen.write(chunk, done));
   try {
     const { code, signal } = await terminal.wait();
@@ -119,7 +119,7 @@ async function show(terminal: Terminal, screen: Screen): Promise<string | null> 
       ? `The shell ended with code ${code}.`
       : `The shell was ended by ${signal}.`;
   } catch (error) {
-    // The page was left, and the shell with it.
+    // The page was left, which closed the shell.
     if (SvcError.is(error, 'aborted')) return null;
     throw error;
   }

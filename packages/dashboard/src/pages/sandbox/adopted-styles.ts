@@ -1,13 +1,13 @@
 /**
- * Runs what makes `<style>` elements of its own, which the policy of the page refuses. They get stand-ins whose text goes into style
- * sheets of the document instead: those are made by script, not by markup, and so are allowed.
+ * Runs a library that creates `<style>` elements, which the content security policy refuses. It gets substitutes whose text goes into
+ * adopted style sheets of the document: those are created by script, not by markup, and so are allowed.
  */
 export function withAdoptedStyles(work: () => void): void {
   const make = (name: string, options?: ElementCreationOptions): HTMLElement =>
     Document.prototype.createElement.call(document, name, options);
   const replaced = (name: string, options?: ElementCreationOptions): HTMLElement =>
     name.toLowerCase() === 'style' ? standIn(make('data')) : make(name, options);
-  // An own property hides the one of the prototype, and is gone afterwards.
+  // An own property shadows the method of the prototype and is removed afterwards.
   Object.defineProperty(document, 'createElement', { value: replaced, configurable: true });
   try {
     work();

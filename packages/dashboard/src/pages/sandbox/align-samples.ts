@@ -4,7 +4,7 @@ export interface Series {
   readonly samples: readonly (readonly [number, number])[];
 }
 
-/** Seconds first, then each series at those seconds; null where it has nothing. */
+/** Times in seconds first, then the values of each series at these times; null where there is none. */
 export function alignSamples(series: readonly Series[]): [number[], ...(number | null)[][]] {
   const times = [...new Set(series.flatMap(({ samples }) => samples.map(([time]) => time)))].toSorted(
     (a, b) => a - b,

@@ -1,8 +1,8 @@
 import type { Terminal as Screen } from '@xterm/xterm';
 
 /**
- * Sequences that the terminal works off once for each time that they count, which may be 2,147,483,647, and the side of the screen that
- * such a count has a use for: lines are inserted, deleted and scrolled; tabs and repeated characters move along one.
+ * Terminal sequences whose cost grows with their count, which may be 2,147,483,647, and the dimension of the screen that bounds a
+ * useful count: lines are inserted, deleted and scrolled; tabs and repeated characters move along a line.
  */
 const COUNTED = {
   L: 'rows',
@@ -15,8 +15,7 @@ const COUNTED = {
 } as const;
 
 /**
- * So that the numbers in what a sandbox prints do not say how long the page is busy with it: a sequence that counts beyond the screen is
- * passed over.
+ * Drops sequences with a count beyond the screen, so that the output of a sandbox cannot keep the page busy with large numbers.
  */
 export function boundCounts(screen: Screen): void {
   for (const [final, side] of Object.entries(COUNTED))

@@ -6,10 +6,10 @@ import type { Extension } from '@codemirror/state';
 
 export type CodeLanguage = 'python' | 'javascript' | 'json' | 'text';
 
-/** What the editor knows of a language: its colours, and how far a line is indented. */
+/** Language support of the editor: highlighting and indentation. */
 export function supportOf(language: CodeLanguage): Extension {
   if (language === 'python') return [python(), indentUnit.of('    ')];
-  // With what TypeScript and JSX add, all of JavaScript stays what it is.
+  // TypeScript and JSX are supersets of JavaScript.
   if (language === 'javascript') return [javascript({ typescript: true, jsx: true }), indentUnit.of('  ')];
   if (language === 'json') return [json(), indentUnit.of('  ')];
   return [];

@@ -20,7 +20,7 @@ export interface PictureOfBytes {
 
 /**
  * The address of the picture of a result, and what it costs to draw. Null: it has none, or none that costs at most `budget`.
- * SAFETY: a picture in `img` runs no script and loads nothing, whatever it says, an SVG too.
+ * SAFETY: a picture in `img`, an SVG too, runs no script and loads nothing.
  */
 export function drawablePicture(
   result: CodeRunResult,

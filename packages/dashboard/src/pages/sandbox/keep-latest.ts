@@ -1,8 +1,8 @@
 const MAX_ENTRIES = 5000;
-/** Of all together: lines may be as long as whoever prints them likes. */
+/** Limit for all entries together, because lines of a sandbox may have any length. */
 const MAX_LENGTH = 1_000_000;
 
-/** With this one at the end, and without the oldest when they are too many or too long; the newest always stays. */
+/** Appends an entry and drops the oldest ones when there are too many or they are too long; the newest always stays. */
 export function keepLatest<Entry>(
   known: readonly Entry[],
   entry: Entry,

@@ -14,7 +14,7 @@ const ENDINGS = new Map<string, CodeLanguage>([
   ['json', 'json'],
 ]);
 
-/** What a file is written in, by the end of its name. */
+/** The language of a file, by the extension of its name. */
 export function languageOfPath(path: string): CodeLanguage {
   const [, ending = ''] = /\.(\w+)$/.exec(path) ?? [];
   return ENDINGS.get(ending.toLowerCase()) ?? 'text';

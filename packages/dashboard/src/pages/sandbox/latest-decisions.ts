@@ -1,11 +1,11 @@
 import type { NetworkDecision } from '@svc/sdk';
 
-/** Newest first. What happens again comes again, with a higher count: of those only the latest. */
+/** Merges decisions, newest first. A repeated decision arrives again with a higher count; only the latest entry is kept. */
 export function latestDecisions(entries: readonly NetworkDecision[]): readonly NetworkDecision[] {
   const latest = new Map<string, NetworkDecision>();
   for (const entry of entries) {
     const key = keyOfDecision(entry);
-    // So that it stands where the newest stand.
+    // Moves the entry to the end, where the newest are.
     latest.delete(key);
     latest.set(key, entry);
   }

@@ -7,8 +7,8 @@ export interface PictureSize {
 }
 
 /**
- * Of a PNG, JPEG, GIF or WebP, as its headers say, whatever it was called: browsers look at the beginning, too. Null when it is none of
- * them, or not whole. Nothing is unpacked for it. Of several sizes in one picture it is the largest.
+ * The size of a PNG, JPEG, GIF or WebP from its headers. Like browsers it looks at the content and not at the declared type. Null when
+ * it is none of them, or incomplete. Nothing is decompressed. Of several sizes in one picture it is the largest.
  */
 export function sizeOfPicture(base64: string): PictureSize | null {
   try {

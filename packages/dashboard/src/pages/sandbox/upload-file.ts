@@ -2,10 +2,10 @@ import type { Sandbox } from '@svc/sdk';
 import type { UploadWatch } from '../../parts/UploadButton.tsx';
 import { joinPath } from './guest-path.ts';
 
-/** Large files take their time; a call of the client would give up after a minute or two. */
+/** A day, because the default time limit of the client is too short for large files. */
 const UPLOAD_MS = 24 * 60 * 60_000;
 
-/** Sends a file piece by piece. What breaks off leaves the old one, and nothing else. */
+/** Streams a file to the sandbox. A failed upload leaves the old file unchanged. */
 export async function uploadFile(
   sandbox: Sandbox,
   folder: string,

@@ -4,7 +4,7 @@ import { useClient } from '../../api/organization.ts';
 import { drawablePicture } from './drawable-picture.ts';
 import { MAX_PICTURE_COST } from './picture-cost.ts';
 
-/** What code printed and showed, in its order. */
+/** Output and results of the code, in order. */
 export type Shown = {
   /** From 1, in that order. */
   readonly number: number;
@@ -21,7 +21,7 @@ export type Shown = {
 export interface CodeRun {
   readonly isRunning: boolean;
   readonly shown: readonly Shown[];
-  /** How it ended, in words; null: it did not yet. */
+  /** How it ended, in words; null: it still runs. */
   readonly end: string | null;
   /** Why it could not be run. */
   readonly error: unknown;
@@ -38,7 +38,7 @@ const ENDS = {
   interrupted: 'Interrupted.',
 } as const;
 
-/** One run at a time; it is interrupted when the page that shows it goes away. */
+/** One run at a time; it is interrupted when its page is left. */
 export function useCodeRun(id: string): CodeRun {
   const client = useClient();
   const [shown, setShown] = useState<readonly Shown[]>([]);
@@ -80,7 +80,7 @@ export function useCodeRun(id: string): CodeRun {
   return { isRunning, shown, end, error, start, interrupt: () => running.current?.abort() };
 }
 
-/** Joined to what the same stream printed before; of very much, and of very many, the end. */
+/** Appends output to that of the same stream; the oldest output is dropped beyond the limits. */
 function addText(before: readonly Shown[], kind: 'stdout' | 'stderr', text: string): readonly Shown[] {
   const last = before.at(-1);
   if (last?.kind === kind)

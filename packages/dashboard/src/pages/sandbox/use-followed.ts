@@ -4,8 +4,8 @@ import { keepLatest } from './keep-latest.ts';
 import { useSandbox } from './use-sandbox.ts';
 
 /**
- * What a stream of the sandbox has brought so far, the newest last; of very much, the end. It begins anew when `follow` is another
- * function, and ends with the page that shows it.
+ * The latest entries of a stream of the sandbox, newest last. It restarts when `follow` changes, and ends when the component is
+ * unmounted.
  */
 export function useFollowed<Entry>(
   id: string,

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react';
 
 const SYSTEM = '(prefers-color-scheme: dark)';
 
-/** For what is drawn with colours of its own, and has to be drawn anew when the look changes: by the system, or by the theme. */
+/** Whether the dark look is active, by the system or the theme; for components that draw with their own colours. */
 export function useIsDark(): boolean {
   return useSyncExternalStore(subscribe, isDark);
 }

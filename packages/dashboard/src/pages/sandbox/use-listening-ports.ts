@@ -6,7 +6,7 @@ const LIVE_MS = 3000;
 const MAX_BYTES = 256 * 1024;
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
-/** The TCP ports that something in the sandbox listens on; none where that cannot be read. */
+/** The listening TCP ports of the sandbox; empty when they cannot be read. */
 export function useListeningPorts(id: string): readonly number[] {
   const { data: sandbox } = useSandbox(id);
   const { data } = useQuery({

@@ -3,7 +3,7 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useClient } from '../../api/organization.ts';
 
-/** The sandbox as the SDK has it, with a connection of its own that ends with the page that uses it. */
+/** The SDK's sandbox object; its connection is closed when the component is unmounted. */
 export function useSandbox(id: string): UseQueryResult<Sandbox> {
   const client = useClient();
   const result = useQuery({

@@ -20,7 +20,7 @@ interface SandboxActionsProps {
 const STARTABLE: ReadonlySet<SandboxStatus> = new Set(['created', 'stopped', 'failed']);
 const STOPPABLE: ReadonlySet<SandboxStatus> = new Set(['starting', 'running', 'temporarily_unavailable']);
 
-/** Start, stop and delete: shown at once, and taken back when the server refuses. */
+/** Start, stop and delete with an optimistic update, which is undone when the server refuses. */
 export function SandboxActions({ sandbox, isCompact = false, onRemoved }: SandboxActionsProps) {
   const [isAsking, setAsking] = useState(false);
   const { id, name, status } = sandbox;

@@ -20,7 +20,7 @@ type Sandbox = RestCallOutput<'sandboxes.list'>['data'][number];
 const LIVE_MS = 2000;
 const PAGE_SIZE = 50;
 
-/** All sandboxes, as they are now. What is searched for is in the address, so that it can be sent to somebody. */
+/** All sandboxes, updated live. The search is in the address, so that it can be shared. */
 export function SandboxesPage() {
   const { slug } = useOrganization();
   const [search] = useSearch();
@@ -63,7 +63,7 @@ export function SandboxesPage() {
   );
 }
 
-/** The server filters by labels; names, images and states are looked for in what is loaded. */
+/** The server filters by labels; names, images and states are searched in the loaded pages. */
 function Filters() {
   const [search, setSearch] = useSearch();
   return (

@@ -9,7 +9,7 @@ export type Rule = Pick<AnyRule, 'direction' | 'action' | 'destination'> &
 
 export type ShownPolicy = Omit<Policy, 'rules'> & { readonly rules: readonly Rule[] };
 
-/** Whether it is what sandboxes have unless told otherwise: names, public addresses, and what is published. */
+/** Whether it is the default policy: names, public addresses, and published ports. */
 export function isPublicPolicy({
   default_egress: egress,
   default_ingress: ingress,
@@ -26,7 +26,7 @@ export function isPublicPolicy({
   );
 }
 
-/** Whether it lets names be asked of the host. */
+/** Whether the rule allows DNS queries to the host. */
 export function isNamesRule(rule: Rule | undefined): boolean {
   return isRuleOf(rule, 'host');
 }

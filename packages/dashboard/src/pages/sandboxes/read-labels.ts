@@ -1,4 +1,4 @@
-/** `team=web, stage=test` as an object; undefined while there is nothing that could be filtered by. */
+/** `team=web, stage=test` as an object; undefined while there is no complete label. */
 export function readLabels(text: string): Readonly<Record<string, string>> | undefined {
   const pairs = text
     .split(',')

@@ -12,7 +12,7 @@ import { Time } from '../../parts/Time.tsx';
 
 type Registry = RestCallOutput<'registries.list'>[number];
 
-/** What private images are pulled with. */
+/** Credentials for pulling private images. */
 export function Registries() {
   const { role } = useOrganization();
   const [isMaking, setMaking] = useState(false);

@@ -16,7 +16,7 @@ import { Registries } from './Registries.tsx';
 
 type Secret = RestCallOutput<'secrets.list'>[number];
 
-/** Credentials that sandboxes use and never hold, and those that images are pulled with. */
+/** Secrets that sandboxes use and never hold, and credentials for registries. */
 export function SecretsPage() {
   const { role } = useOrganization();
   const [isMaking, setMaking] = useState(false);

@@ -9,7 +9,7 @@ import { Loading } from '../../parts/Loading.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { RemoveButton } from '../../parts/RemoveButton.tsx';
 
-/** Where members sign in beside their password: OpenID Connect. */
+/** The OpenID Connect provider at which members can sign in. */
 export function ProviderPanel() {
   const [isSetting, setSetting] = useState(false);
   const { data, error } = useCall('identityProvider.get', {});

@@ -14,7 +14,7 @@ import { navigate } from '../../router/location.ts';
 import { Limits } from './Limits.tsx';
 import { ProviderPanel } from './ProviderPanel.tsx';
 
-/** What the organization is called, who comes in, and its end. */
+/** Name, sign-in rules and deletion of the organization. */
 export function SettingsPage() {
   const { role } = useOrganization();
   return (
@@ -86,7 +86,7 @@ function End() {
   const { slug, name } = useOrganization();
   const [isAsking, setAsking] = useState(false);
   const [typed, setTyped] = useState('');
-  // Loaded anew: nothing that was shown of it is left.
+  // Reloads the page, so that no data of the organization is left in memory.
   const remove = useAction('organizations.remove', { onDone: () => location.assign('/') });
   return (
     <Panel title="Delete the organization">

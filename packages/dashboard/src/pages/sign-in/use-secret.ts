@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'react';
 
 /**
- * The secret behind `#` in the address, under this name. It stands there because browsers send that part to nobody; once read it is
- * taken out of the address, and of the history with it. Who opens a link to the page that they are on changes that part alone.
+ * The secret of this name in the fragment of the address, which browsers never send to a server. Once read it is removed from the
+ * address and the history. Opening a link to the current page changes only the fragment, so the hook listens for that too.
  */
 export function useSecret(name: string): string | null {
   const [secret, setSecret] = useState(() => readSecret(name));

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { ACCOUNT } from '../../api/account.ts';
 import { navigate } from '../../router/location.ts';
 
-/** To be called when a session has begun: shows what it reaches. Who was on another page stays there. */
+/** Call it when a session has begun: shows the signed-in page. The current address stays. */
 export function useSignedIn(): () => Promise<void> {
   const cache = useQueryClient();
   return async () => {

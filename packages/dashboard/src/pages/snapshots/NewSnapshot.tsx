@@ -4,7 +4,7 @@ import { SelectField, TextField } from '../../parts/Field.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { showToast } from '../../parts/toast-list.ts';
 
-/** Of a sandbox that runs or has run: before its first start it has no disk. */
+/** Makes a snapshot of a sandbox that runs or has run: before its first start it has no disk. */
 export function NewSnapshot({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const [chosen, setChosen] = useState('');

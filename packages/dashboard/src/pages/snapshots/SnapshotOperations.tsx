@@ -8,7 +8,7 @@ type Operation = RestCallOutput<'snapshots.listOperations'>['data'][number];
 
 const LIVE_MS = 3000;
 
-/** Snapshots that are being made, and those that failed; nothing where there are none. */
+/** Snapshots that are being made, and those that failed; renders nothing without any. */
 export function SnapshotOperations() {
   const query = { limit: 20, exclude_redundant: true };
   const pages = usePages('snapshots.listOperations', { query }, { everyMs: LIVE_MS });

@@ -19,7 +19,7 @@ type Snapshot = RestCallOutput<'snapshots.list'>['data'][number];
 
 const LIVE_MS = 3000;
 
-/** Disks of sandboxes as they were, to start others from. */
+/** Saved disks from which new sandboxes can be started. */
 export function SnapshotsPage() {
   const [isMaking, setMaking] = useState(false);
   const pages = usePages('snapshots.list', { query: { limit: 50 } }, { everyMs: LIVE_MS });

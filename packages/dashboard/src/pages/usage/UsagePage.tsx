@@ -18,7 +18,7 @@ import { sumByDay, sumByThing, toCsv, type ThingUsage } from './sum-usage.ts';
 
 const DAY_MS = 86_400_000;
 
-/** What was used and what it costs, in days of UTC, as the bill counts them. */
+/** Usage and cost per UTC day, like the bill. */
 export function UsagePage() {
   const [search, setSearch] = useSearch();
   const month = new Date().toISOString().slice(0, 8);

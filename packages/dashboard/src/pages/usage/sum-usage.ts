@@ -22,7 +22,7 @@ export interface ThingUsage {
   readonly diskGibHours: number;
 }
 
-/** Every day of the window, those without use too, so that a gap is seen as one. */
+/** Every day of the range, also days without use, so that gaps are visible. */
 export function sumByDay({ rows }: SandboxUsage, from: Date, to: Date): readonly DayUsage[] {
   const sums = new Map<string, number>();
   for (const { day, vcpu_seconds: seconds } of rows) {
@@ -37,7 +37,7 @@ export function sumByDay({ rows }: SandboxUsage, from: Date, to: Date): readonly
   });
 }
 
-/** By sandbox and volume, those that used most first. */
+/** By sandbox and volume, largest first. */
 export function sumByThing(sandboxes: SandboxUsage, storage: StorageUsage): readonly ThingUsage[] {
   const ofSandboxes = sandboxes.sandboxes.map(({ id, name }) => {
     const own = sandboxes.rows.filter((row) => row.sandbox_id === id);
@@ -68,7 +68,7 @@ export function sumByThing(sandboxes: SandboxUsage, storage: StorageUsage): read
   );
 }
 
-/** For a spreadsheet. A name that begins like a formula is text to it. */
+/** Exports CSV for spreadsheets. Names that begin like a formula are escaped as text. */
 export function toCsv(things: readonly ThingUsage[]): string {
   const cell = (value: string) =>
     `"${(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value).replaceAll('"', '""')}"`;

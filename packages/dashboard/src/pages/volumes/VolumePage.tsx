@@ -22,12 +22,12 @@ import { UploadButton, type UploadWatch } from '../../parts/UploadButton.tsx';
 import { Link } from '../../router/Link.tsx';
 import { useSearch } from '../../router/location.ts';
 
-/** Large files take their time; a call of the client would give up after a minute or two. */
+/** A day, because the default time limit of the client is too short for large files. */
 const UPLOAD_MS = 24 * 60 * 60_000;
 
 type FileInfo = RestCallOutput<'volumeFiles.list'>['entries'][number];
 
-/** The files of a volume. The folder is in the address. */
+/** A file browser for a volume. The folder is in the address. */
 export function VolumePage({ params: { id = '' } }: { readonly params: PathParams }) {
   const { slug } = useOrganization();
   const [search] = useSearch();

@@ -18,7 +18,7 @@ type Volume = RestCallOutput<'volumes.list'>[number];
 
 const LIVE_MS = 5000;
 
-/** Files that outlive the sandboxes that use them. */
+/** Volumes: storage that outlives sandboxes. */
 export function VolumesPage() {
   const [isMaking, setMaking] = useState(false);
   const { data, error } = useCall('volumes.list', {}, { everyMs: LIVE_MS });

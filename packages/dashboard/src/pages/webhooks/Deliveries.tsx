@@ -14,7 +14,7 @@ type Attempt = Delivery['attempts'][number];
 const PAGE_SIZE = 50;
 const LIVE_MS = 3000;
 
-/** What a webhook was sent in the last week, and how that went. */
+/** The deliveries of a webhook in the last week, with their results. */
 export function Deliveries({ webhookId }: { readonly webhookId: string }) {
   const input = { params: { webhook_id: webhookId }, query: { limit: PAGE_SIZE } };
   const pages = usePages('webhooks.deliveries', input, { everyMs: LIVE_MS });
@@ -122,7 +122,7 @@ interface SentNowProps {
   readonly delivery: Delivery;
 }
 
-/** How something went that was just sent. */
+/** The result of a delivery that was just sent. */
 export function SentNow({ what, delivery }: SentNowProps) {
   const last = delivery.attempts.at(-1);
   const isTaken = delivery.status === 'succeeded';

@@ -15,7 +15,7 @@ interface EventChoiceProps {
   readonly onChange: (chosen: Chosen) => void;
 }
 
-/** Everything, whole categories, or single types of them. */
+/** A choice of events: all, whole categories, or single types. */
 export function EventChoice({ chosen, onChange }: EventChoiceProps) {
   const isAll = chosen.includes('*');
   return (

@@ -3,12 +3,12 @@ import { Dialog } from '../../parts/Dialog.tsx';
 import { OnceDialog } from '../../parts/OnceDialog.tsx';
 
 interface NewSecretProps {
-  /** Null: the answer was lost on the way, and asked for again it holds none. */
+  /** Null: the answer was lost on the way, and a repeated answer holds no secret. */
   readonly secret: string | null;
   readonly onClose: () => void;
 }
 
-/** What messages are signed with, this once. */
+/** Shows the signing secret, once. */
 export function NewSecret({ secret, onClose }: NewSecretProps) {
   if (secret !== null)
     return (

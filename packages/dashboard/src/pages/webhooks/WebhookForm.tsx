@@ -94,7 +94,7 @@ function Fields({ title, action, known, sending, onSend, onClose }: FieldsProps)
   );
 }
 
-/** For how long the secret before signs too. */
+/** How long the previous secret still signs. */
 const OVERLAPS = [
   ['86400', 'A day'],
   ['3600', 'An hour'],

@@ -19,7 +19,7 @@ import './webhooks.css';
 
 const LIVE_MS = 5000;
 
-/** One webhook: what it is told of, how that went, and what can be done about it. */
+/** One webhook: its events, its deliveries and its actions. */
 export function WebhookPage({ params: { id = '' } }: { readonly params: PathParams }) {
   const { data: webhook, error } = useCall(
     'webhooks.get',

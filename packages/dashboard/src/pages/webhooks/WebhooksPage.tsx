@@ -15,7 +15,7 @@ import './webhooks.css';
 
 const LIVE_MS = 5000;
 
-/** Where the organization is told of its events. */
+/** The webhooks of the organization. */
 export function WebhooksPage() {
   const { role } = useOrganization();
   const [isMaking, setMaking] = useState(false);
@@ -79,7 +79,7 @@ function Address({ id, url, description }: Webhook) {
 
 interface EventLabelsProps {
   readonly patterns: readonly string[];
-  /** Of them are shown, and how many more there are. */
+  /** How many events of a webhook are listed; for the rest only the number is shown. */
   readonly most?: number;
 }
 

@@ -10,7 +10,7 @@ export interface EventGroup {
   readonly types: readonly { readonly type: EventType; readonly meaning: string }[];
 }
 
-/** Everything that there is to be told of, by category, in the order of the contract. */
+/** All event types by category, in the order of the contract. */
 export const EVENT_GROUPS: readonly EventGroup[] = [
   ...Map.groupBy(
     // Its keys are the types.
@@ -21,14 +21,14 @@ export const EVENT_GROUPS: readonly EventGroup[] = [
 
 export type Chosen = readonly EventPattern[];
 
-/** A category as a whole includes types that it gets later; all its types one by one do not. */
+/** A chosen category includes types that are added to it later; a list of all its types does not. */
 export function toggleCategory(chosen: Chosen, { category, types }: EventGroup): Chosen {
   const others = chosen.filter((pattern) => !types.some(({ type }) => type === pattern));
   const whole = `${category}.*` as const;
   return chosen.includes(whole) ? others.filter((pattern) => pattern !== whole) : [...others, whole];
 }
 
-/** Out of a category that was chosen as a whole the others stay. */
+/** Removing one type from a chosen category leaves the other types. */
 export function toggleType(chosen: Chosen, { category, types }: EventGroup, type: EventType): Chosen {
   const whole = `${category}.*` as const;
   if (chosen.includes(whole)) {

@@ -3,41 +3,41 @@ import type { Violation } from '../secrets/blocked-request.ts';
 import type { RequestFilter, RequestHead } from '../secrets/request-filter.ts';
 import type { HeldBytes } from './held-bytes.ts';
 
-/** Takes bytes that are somebody else's as soon as it returns. False: no more for now, until the socket is asked to read. */
+/** Consumes bytes in a shared buffer, which is reused after it returns. False: back-pressure, until the socket is asked to read. */
 export type TakeBytes = (bytes: Uint8Array) => boolean;
 
-/** From now on what a socket receives is given to this instead of its stream; null: to the stream again. */
+/** Sends the bytes that a socket receives to this sink instead of its stream; null: to the stream again. */
 export type Divert = (take: TakeBytes | null) => void;
 
-/** One connection of a sandbox and the one that was opened for it, with nothing between them but what they speak. */
+/** A connection of a sandbox and the connection to its server, both decrypted. */
 export interface Exchange {
   readonly client: Duplex;
   readonly upstream: Duplex;
-  /** Leads what `upstream` receives past its stream; null where that cannot be. */
+  /** Redirects what `upstream` receives past its stream; null where that is impossible. */
   readonly divert: Divert | null;
-  /** Every request must be for this host, and for this port if it names one. */
+  /** Every request must name this host, and this port if it names one. */
   readonly host: string;
   readonly port: number;
   readonly filter: RequestFilter;
   readonly held: HeldOfSandbox;
-  /** A request that was for somebody else. */
+  /** A request that named another host. */
   readonly onForeignHost: (authority: string) => void;
-  /** A request that was stopped; the relay has ended it already. */
+  /** A request that was blocked; the relay has ended it already. */
   readonly onViolation: (violation: Violation) => void;
 }
 
-/** What is kept of all connections of one sandbox. */
+/** Memory held for all connections of one sandbox. */
 export interface HeldOfSandbox {
   readonly bodies: HeldBytes;
   readonly heads: HeldBytes;
   readonly windows: HeldBytes;
 }
 
-/** What Node and the relays make for a request and for each header: estimates, and rather too much. */
+/** Heap use of Node and the relays for a request and for each header: generous estimates. */
 const REQUEST_BYTES = 8 * 1024;
 const HEADER_BYTES = 256;
 
-/** What a request takes of the heap while it is under way. */
+/** Heap use of a request while it is in progress. */
 export function costOf(headers: HeaderList): number {
   return headers.reduce(
     (sum, [name, value]) => sum + HEADER_BYTES + name.length + value.length,
@@ -49,7 +49,7 @@ export const MAX_HEAD_BYTES = 64 * 1024;
 
 export type HeaderList = RequestHead['headers'];
 
-/** Headers that are about one connection, not about the message; each side has its own. RFC 9110, 7.6.1. */
+/** Hop-by-hop headers: they concern one connection, and each side has its own. RFC 9110, 7.6.1. */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -59,13 +59,13 @@ const HOP_BY_HOP = new Set([
   'http2-settings',
 ]);
 
-/** Without the headers that are about the connection, also those that `Connection` names. */
+/** Without the hop-by-hop headers, including those that `Connection` names. */
 export function endToEnd(headers: HeaderList): HeaderList {
   const named = headers.flatMap(([name, value]) =>
     name.toLowerCase() === 'connection' ? value.toLowerCase().split(',') : [],
   );
   const dropped = new Set([...HOP_BY_HOP, ...named.map((name) => name.trim())]);
-  // What says whom the request is for, and how long it is, is not anybody's to drop.
+  // Host and length headers stay, even when `Connection` names them.
   for (const kept of ['host', 'content-length', 'te', 'trailer', '']) dropped.delete(kept);
   return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
 }

@@ -61,7 +61,7 @@ test('streams of HTTP/2 find no more room for their heads than requests that are
   others.dispose();
 });
 
-/** Takes, as other sandboxes, all but a share of the room. */
+/** Holds all but a fraction of the memory, as other sandboxes would. */
 function leave(share: number): DisposableStack {
   const others = new DisposableStack();
   for (let bytes = HEADS.maxBytes / 2; bytes >= Math.max(1024, HEADS.maxBytes * share); bytes /= 2)

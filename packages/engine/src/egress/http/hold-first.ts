@@ -3,17 +3,17 @@ import { MAX_HELD_BYTES } from '../secrets/request-filter.ts';
 import type { HeldBytes } from './held-bytes.ts';
 
 export interface HeldFirst {
-  /** Stands last; from it the body goes on. */
+  /** The last stage; the body continues from it. */
   readonly stage: Transform;
-  /** Resolves when the body has ended or is longer than is held; rejects with what ended it before. */
+  /** Resolves when the body has ended or exceeds the limit; rejects with the error that ended it before. */
   readonly ready: Promise<void>;
 }
 
-/** Keeps a body back until it has ended, so that its head need not be sent before all of it was looked at. */
+/** Buffers a body until it has ended, so that the head is sent only after all of the body was checked. */
 export function holdFirst(held: HeldBytes): HeldFirst {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let length = 0;
-  // What went on may still be in the stage while the server does not read, so it counts until the end.
+  // Released at the end only: while the server does not read, data may still be in the stage.
   const reserved = new DisposableStack();
   const stage = new Transform({
     readableHighWaterMark: MAX_HELD_BYTES,
@@ -34,7 +34,7 @@ export function holdFirst(held: HeldBytes): HeldFirst {
     reserved.dispose();
     reject(stage.errored ?? new Error('It ended too early'));
   });
-  // Whoever waits hears of it too.
+  // `ready` rejects with the error as well.
   stage.on('error', () => undefined);
   return { stage, ready: promise };
 }

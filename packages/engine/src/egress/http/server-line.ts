@@ -6,20 +6,20 @@ import type { Exchange } from './exchange.ts';
 type Give = ((error: Error | null, connection: Duplex) => void) | undefined;
 
 /**
- * The one connection to the server that a connection of a sandbox has, as requests and long bodies have it by turns. When the server
- * ends it, so does ours to the client: nothing is ever asked of anybody else.
+ * The single connection to the server that belongs to a connection of a sandbox; requests and long bodies take turns on it. When the
+ * server closes it, the connection to the client is closed as well: requests are never sent over another connection.
  */
 export class ServerLine {
   readonly #exchange: Exchange;
   #isTaken = false;
-  /** A body that has it; settled when requests may have it again, or nobody any more. */
+  /** Set while a long body uses the connection; settles when requests may use it again, or the connection has ended. */
   #body: Promise<void> | null = null;
 
   constructor(exchange: Exchange) {
     this.#exchange = exchange;
   }
 
-  /** For an agent, which has it until a body takes it. */
+  /** Gives it to an HTTP agent, which keeps it until a body takes it. */
   give(done: Give): undefined {
     const { upstream, divert } = this.#exchange;
     const giveNow = () => {
@@ -32,15 +32,15 @@ export class ServerLine {
     else void this.#body.then(giveNow);
   }
 
-  /** Resolves when it is a request's turn: those before it were sent, and no body has the connection. */
+  /** Resolves when a request may be sent: the requests before it were sent, and no body uses the connection. */
   async turnAfter(before: Promise<void>): Promise<void> {
     await before;
     await this.#body;
   }
 
   /**
-   * Called while the head of an answer, which says how long its body is, is all that was read. False: the body takes the way of any
-   * other. Node lets go of a connection only where an answer changes the protocol, so this one is called such.
+   * Called when only the head of a response with a known length has been read. False: the body is relayed like any
+   * other. Node releases a connection only for responses that change the protocol, so this one is marked as such.
    */
   takeBody(asked: Answered): boolean {
     const { client, upstream, divert } = this.#exchange;
@@ -49,7 +49,7 @@ export class ServerLine {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#body = promise;
     const settle = (isTaken: boolean) => {
-      // What comes before the next request is an answer to none.
+      // Bytes before the next request belong to no response.
       divert(() => {
         upstream.destroy();
         return false;

@@ -6,8 +6,8 @@ export function hostOf(authority: string): string | null {
 }
 
 /**
- * Whether an authority means exactly this host at this port. Without a port it means the usual one of its scheme, which clients
- * also leave out where the port was given by other means.
+ * Whether an authority means exactly this host at this port. Without a port it means the default port of its scheme; some clients
+ * omit other ports as well.
  */
 export function isAuthorityOf(authority: string, host: string, port: number): boolean {
   const parts = split(authority);

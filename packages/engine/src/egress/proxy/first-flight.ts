@@ -1,29 +1,29 @@
 import type { Socket } from 'node:net';
 import { HANDSHAKE_RECORD, readClientHello, type ClientHello } from './client-hello.ts';
 
-/** What a client says first. */
+/** The protocol of a client, from its first bytes. */
 export type FirstFlight =
   | { readonly kind: 'tls'; readonly hello: ClientHello }
-  /** HTTP/1, with the one host that the first request is for; null when it names none or several. */
+  /** HTTP/1, with the host of the first request; null when it has none or several. */
   | { readonly kind: 'http'; readonly host: string | null }
-  /** HTTP/2 without TLS, which is not read. */
+  /** HTTP/2 without TLS, which is not supported. */
   | { readonly kind: 'plainHttp2' }
   | { readonly kind: 'other' }
-  /** Looks like TLS or HTTP and is neither, or is too long. */
+  /** Begins like TLS or HTTP, but is malformed or too long. */
   | { readonly kind: 'malformed' }
-  /** Over before it could be told. */
+  /** Closed before the protocol was known. */
   | { readonly kind: 'ended' };
 
-/** The longest head of a request that is let through, and longer than any greeting of TLS. */
+/** The longest accepted head of a request, which is longer than any ClientHello. */
 const MAX_FLIGHT_BYTES = 64 * 1024;
 const METHOD_START = /^[A-Z]{1,20}( |$)/;
-/** How HTTP/2 begins (RFC 9113, 3.4). */
+/** The HTTP/2 connection preface (RFC 9113, 3.4). */
 const HTTP2_LINE = 'PRI * HTTP/2.0';
 const REQUEST_LINE = /^[A-Z]{1,20} \S+ HTTP\/1\.[01]$/;
 
 /**
- * Waits until it can be told what the client speaks, and leaves every byte for whoever reads the socket next. It must be paused and unread.
- * There is no deadline: the caller, who knows what to do about silence, destroys the socket.
+ * Waits until the protocol of the client is known, and pushes all bytes back into the socket. The socket must be paused and unread.
+ * There is no deadline: the caller destroys the socket when the client stays silent.
  */
 export function readFirstFlight(socket: Socket): Promise<FirstFlight> {
   return new Promise((resolve) => {
@@ -47,7 +47,7 @@ export function readFirstFlight(socket: Socket): Promise<FirstFlight> {
   });
 }
 
-/** Null while it cannot be told. */
+/** Null while more bytes are needed. */
 export function classify(bytes: Buffer): FirstFlight | null {
   if (bytes.length === 0) return null;
   if (bytes[0] !== HANDSHAKE_RECORD) return classifyText(bytes);

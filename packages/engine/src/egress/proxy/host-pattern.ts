@@ -1,7 +1,7 @@
-/** Hosts by their names: all, one, or one with all below it. */
+/** A pattern of host names: all, one, or one with its subdomains. */
 export type HostPattern =
   | { readonly type: 'exact'; readonly value: string }
-  /** `*.example.com`: example.com itself is meant too. */
+  /** `*.example.com` includes example.com itself. */
   | { readonly type: 'wildcard'; readonly value: string }
   | { readonly type: 'any' };
 
@@ -14,7 +14,7 @@ export function matchesHost(pattern: HostPattern, host: string): boolean {
   return host === suffix || host.endsWith(`.${suffix}`);
 }
 
-/** As lists of hosts are written: `example.com`, `*.example.com` or `*`. */
+/** Parses an entry of a list of hosts: `example.com`, `*.example.com` or `*`. */
 export function parseHostPattern(text: string): HostPattern {
   if (text === '*') return { type: 'any' };
   return { type: text.startsWith('*.') ? 'wildcard' : 'exact', value: text };

@@ -2,10 +2,10 @@ import { hostOf } from './authority.ts';
 import type { FirstFlight } from './first-flight.ts';
 import type { Destination, RefusalReason, SandboxEgress } from './sandbox-egress.ts';
 
-/** What becomes of a connection: it is carried on as it is, every request in it is read first, or it is refused. */
+/** The treatment of a connection: passed through, read request by request, or refused. */
 export type Judgement = 'carry' | 'read' | RefusalReason;
 
-/** Judges a connection by where it goes and what it says first; null when it says nothing and waits for the server. */
+/** Judges a connection by its destination and first bytes; null when the client is silent and waits for the server. */
 export function judge(
   {
     rules,
@@ -23,7 +23,7 @@ export function judge(
   const isIntercepted =
     interceptedPorts.has(destination.port) &&
     !(flight?.kind === 'tls' && said !== undefined && isBypassed(said));
-  // Strict rules want a name in each request that can be read. The one at the beginning of TLS is a claim: what follows may be for others.
+  // Strict rules check the name in each readable request. SNI is only a claim: the requests in the connection may name other hosts.
   const isClaim = rules.isStrict && isByName;
   const isPlainRead = readsPlainHttp && (flight?.kind === 'http' || flight?.kind === 'plainHttp2');
   if (!isIntercepted && !isClaim && !isPlainRead) return 'carry';
@@ -31,7 +31,7 @@ export function judge(
   return flight?.kind === 'http' || flight?.kind === 'tls' ? 'read' : 'not_readable';
 }
 
-/** The name that a connection claims to mean: `''` when it should have named one, undefined when it speaks nothing that has names. */
+/** The name that a connection claims: `''` when it should have one and has none, undefined when its protocol has no names. */
 export function nameSaid(flight: FirstFlight | null): string | undefined {
   if (flight?.kind === 'tls') return flight.hello.serverName ?? '';
   if (flight?.kind === 'http') return hostOf(flight.host ?? '') ?? '';

@@ -5,17 +5,17 @@ import { normalizeName } from '../../policy/names.ts';
 import type { ResolvedPolicy } from '../../policy/resolve-policy.ts';
 import type { Rules, Verdict } from './sandbox-egress.ts';
 
-/** What is known of sandboxes, which are told apart by their address. */
+/** Resolved names of sandboxes, which are identified by their address. */
 export interface PolicySource {
   readonly surroundings: Surroundings;
   policyOf(client: string): ResolvedPolicy;
-  /** Names that led this sandbox to the address and have not expired. */
+  /** Names that resolved to the address for this sandbox and have not expired. */
   namesOf(client: string, address: Address): readonly string[];
 }
 
 const DENIED: Verdict = { action: 'deny', rule: null, isByName: false };
 
-/** What the policy of a sandbox says of its connections, now and whenever it changes. */
+/** The current rules of a sandbox for its connections. */
 export function rulesOf(source: PolicySource, client: string): Rules {
   return {
     get isStrict() {

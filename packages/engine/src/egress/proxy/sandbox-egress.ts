@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { FirstFlight } from './first-flight.ts';
 
-/** Where a sandbox meant to go: an address in standard notation, IPv4 never written as IPv6. */
+/** Destination of a connection: an address in standard notation, IPv4 never in IPv6 form. */
 export interface Destination {
   readonly address: string;
   readonly port: number;
@@ -9,50 +9,50 @@ export interface Destination {
 
 export interface Verdict {
   readonly action: 'allow' | 'deny';
-  /** Index of the rule that decided; null when none did. */
+  /** Index of the rule that matched; null when none did. */
   readonly rule: number | null;
-  /** A rule about a name decided. */
+  /** A rule about a name matched. */
   readonly isByName: boolean;
 }
 
 /**
- * What the policy of one sandbox says about its connections.
- * - `said` is the name that the connection itself claims to mean; `''` when it should have said one and did not; undefined when
- *   it speaks nothing that has names.
- * - A name that is allowed counts only for addresses that this sandbox was led to by it.
+ * The policy of one sandbox for its connections.
+ * - `said` is the name that the connection claims; `''` when it should have one and has none; undefined when
+ *   its protocol has no names.
+ * - An allowed name counts only for addresses that this sandbox got by resolving it.
  */
 export interface Rules {
-  /** Whether rules that allow a name need a connection in which every request can be read. */
+  /** Whether rules that allow a name require a connection in which every request can be read. */
   readonly isStrict: boolean;
   decide(destination: Destination, said: string | undefined): Verdict;
-  /** Whether this sandbox resolved the name to the address, not too long ago. */
+  /** Whether this sandbox resolved the name to the address, and the record has not expired. */
   isPinned(name: string, address: string): boolean;
 }
 
-/** A connection whose requests are read, one by one, before they go on. */
+/** A connection whose requests are read one by one and then forwarded. */
 export interface ReadableConnection {
   readonly client: Socket;
   readonly destination: Destination;
-  /** What the client began with; it is still to be read from `client`. */
+  /** The first bytes of the client; they can still be read from `client`. */
   readonly flight: Extract<FirstFlight, { kind: 'tls' | 'http' }>;
   readonly rules: Rules;
 }
 
-/** What one sandbox is held to. */
+/** The rules and settings of one sandbox. */
 export interface SandboxEgress {
   readonly rules: Rules;
   readonly maxConnections: number;
-  /** Connections to these ports are read; what cannot be read does not pass. */
+  /** Connections to these ports are intercepted; protocols that cannot be read are refused. */
   readonly interceptedPorts: ReadonlySet<number>;
-  /** At other ports plain HTTP is read too, and what is no HTTP passes as it is. */
+  /** At other ports plain HTTP is intercepted too; other protocols pass through. */
   readonly readsPlainHttp: boolean;
-  /** Whether connections in the name of this host are left alone also on those ports. */
+  /** Whether connections to this host pass through on those ports as well. */
   readonly isBypassed: (serverName: string) => boolean;
-  /** Takes over a connection that was allowed. Never throws; ends the connection when it cannot go on. */
+  /** Takes over an allowed connection. Never throws; ends the connection on errors. */
   readonly intercept: (connection: ReadableConnection) => void;
 }
 
-/** Why a connection or request did not pass. */
+/** Why a connection or request was refused. */
 export type RefusalReason =
   | 'policy'
   | 'too_many_connections'
@@ -62,13 +62,13 @@ export type RefusalReason =
   | 'upstream_unreachable'
   | 'upstream_not_verified';
 
-/** A connection as far as it is told of. */
+/** The fields of a connection in reports. */
 export interface SeenConnection {
   readonly sandbox: string;
   readonly destination: Destination;
-  /** What it speaks, as far as that was seen. */
+  /** Its protocol, as far as known. */
   readonly speaks: 'tcp' | 'tls' | 'http';
-  /** The name that the connection claimed to mean. */
+  /** The name that the connection claimed. */
   readonly name: string | null;
 }
 

@@ -3,8 +3,8 @@ import { untilListening } from '@svc/contract/node-listen';
 import type { TransparentProxy } from './transparent-proxy.ts';
 
 /**
- * Serves connections from a socket that was opened for us and gets those meant for others: the address that a connection has on our
- * side is the one that the sandbox dialled. Resolves to the port that the socket is bound to.
+ * Accepts connections from an inherited transparent socket: the local address of each connection is the destination that the sandbox
+ * dialled. Resolves to the port that the socket is bound to.
  */
 export async function listenTransparently(descriptor: number, proxy: TransparentProxy): Promise<number> {
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {

@@ -1,26 +1,26 @@
-/** A node of the trie; the root is what nothing has been read of. */
+/** A node of the trie; the root is the state before any input. */
 export type State = number;
 
 export const ROOT: State = 0;
 const NONE = -1;
 
 /**
- * Finds every occurrence of several patterns in one pass (Aho and Corasick, 1975): the state is the longest suffix of what was read
- * that begins a pattern. Patterns are bytes, one character each (latin1). Reading costs amortized constant time for each byte.
+ * Finds every occurrence of several patterns in one pass (Aho and Corasick, 1975): the state is the longest suffix of the input
+ * that is a prefix of a pattern. Patterns are bytes, one character each (latin1). Amortized constant time per byte.
  */
 export class AhoCorasick {
-  /** The longest pattern. */
+  /** Length of the longest pattern. */
   readonly maxDepth: number;
   readonly #byte: Uint8Array;
   readonly #firstChild: Int32Array;
   readonly #sibling: Int32Array;
   readonly #depth: Int32Array;
   readonly #pattern: Int32Array;
-  /** The longest proper suffix that begins a pattern. */
+  /** The longest proper suffix that is a prefix of a pattern. */
   readonly #fail: Int32Array;
   /** The longest proper suffix that is a pattern. */
   readonly #shorter: Int32Array;
-  /** The longest suffix, itself included, that a pattern goes on from. */
+  /** The longest suffix, itself included, that a longer pattern continues. */
   readonly #open: Int32Array;
   readonly #fromRoot = new Int32Array(256);
   #size = 1;
@@ -54,7 +54,7 @@ export class AhoCorasick {
     return this.#depth[state] ?? 0;
   }
 
-  /** The longest suffix of the state that more bytes can make a pattern, or a longer one. */
+  /** The longest suffix of the state that further bytes can complete to a pattern, or to a longer one. */
   openOf(state: State): State {
     return this.#open[state] ?? ROOT;
   }
@@ -90,14 +90,14 @@ export class AhoCorasick {
     return node;
   }
 
-  /** As many steps as patterns diverge here at most. */
+  /** Takes at most as many steps as patterns diverge here. */
   #childOf(node: State, byte: number): State {
     let child = this.#firstChild[node] ?? NONE;
     while (child !== NONE && this.#byte[child] !== byte) child = this.#sibling[child] ?? NONE;
     return child;
   }
 
-  /** Breadth first: what a node fails to is shorter, and has its links already. */
+  /** Breadth first: the failure link of a node leads to a shorter one, whose links are set already. */
   #link(): void {
     const queue = [ROOT];
     for (const node of queue) {

@@ -1,16 +1,16 @@
 import type { Blocking } from './secret-settings.ts';
 
-/** What is told about a request that was stopped: never a value, and no query. */
+/** What is reported about a blocked request: never a value, and no query. */
 export interface Violation {
   readonly action: Blocking;
   readonly method: string;
   readonly host: string;
   readonly path: string;
-  /** Whose placeholders were seen; none when the request was stopped for another reason. */
+  /** The secrets whose placeholders were found; none when the request was blocked for another reason. */
   readonly envVars: readonly string[];
 }
 
-/** Stops a request on its way. It stays inside the proxy. */
+/** Blocks a request. It is not thrown beyond the proxy. */
 export class BlockedRequest extends Error {
   readonly violation: Violation;
 

@@ -1,6 +1,6 @@
 import { toBytes } from './latin1.ts';
 
-/** An escape that stands in a text, with the bytes that it means; `cut` when the text ends within what may be one. */
+/** An escape sequence and the bytes that it means; `cut` when the text ends within one. */
 export type Escape = { readonly length: number; readonly bytes: string } | 'cut' | null;
 
 const JSON_SHORT: Readonly<Record<string, string>> = {
@@ -11,16 +11,16 @@ const JSON_SHORT: Readonly<Record<string, string>> = {
   '\b': '\\b',
   '\f': '\\f',
 };
-/** Of every way to write a character: percent and short, as a unit of UTF-16, and as two of them. */
+/** Longest length of each form: percent, short, one UTF-16 unit, and two of them. */
 const LENGTHS = [1, 2, 3, 6, 12] as const;
 
 /**
- * The ways in which requests write the characters of some words: percent-encoded, escaped as in JSON, a plus for a space. Other
- * escapes stay as they are, since what they mean is in none of the words.
+ * The escape sequences by which requests can write the characters of some words: percent-encoded, JSON escapes, and a plus for a space.
+ * Other escapes are not decoded, since their characters are in none of the words.
  */
 export class Escapes {
   readonly #meanings = new Map<string, string>();
-  /** What an escape can begin with, and what one of a word's first character can. */
+  /** The first characters of escapes, and the escapes of the words' first characters. */
   readonly #beginnings = new Set<string>();
   readonly #firstBeginnings = new Set<string>();
 
@@ -28,7 +28,7 @@ export class Escapes {
     const characters = new Set(words.flatMap((word) => Array.from(word)));
     for (const character of characters) this.#add(character, this.#beginnings);
     for (const [first = ''] of words.map((word) => Array.from(word))) this.#add(first, this.#firstBeginnings);
-    // A plus that a word has itself means itself.
+    // A plus in a word stands for itself.
     if (characters.has(' ') && !characters.has('+')) this.#meanings.set('+', ' ');
   }
 
@@ -41,7 +41,7 @@ export class Escapes {
     return !isLast && this.#beginnings.has(cutAt(text, at)) ? 'cut' : null;
   }
 
-  /** Whether a word may begin with the escape that the text ends within. */
+  /** Whether a word may begin with the escape at the truncated end of the text. */
   canBegin(cut: string): boolean {
     return this.#firstBeginnings.has(cutAt(cut, 0));
   }
@@ -62,7 +62,7 @@ function cutAt(text: string, at: number): string {
   return text.slice(at, at + Math.max(...LENGTHS)).toLowerCase();
 }
 
-/** Two escapes for what lies beyond the basic plane. */
+/** A surrogate pair for characters beyond the basic plane. */
 function unicode(character: string): string {
   return character
     .split('')

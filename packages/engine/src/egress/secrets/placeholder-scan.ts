@@ -1,7 +1,7 @@
 import { ROOT, type AhoCorasick, type State } from './aho-corasick.ts';
 import type { Escapes } from './escapes.ts';
 
-/** A part of a text: a placeholder, or what stands between. */
+/** A part of a text: a placeholder, or the text between two. */
 export type Part =
   | { readonly kind: 'clear'; readonly text: string }
   | { readonly kind: 'found'; readonly text: string; readonly index: number };
@@ -14,28 +14,28 @@ export interface Compiled {
 interface Occurrence {
   readonly end: number;
   readonly index: number;
-  /** Of the placeholder. */
+  /** Index of the placeholder. */
   readonly length: number;
 }
 
 /**
- * Reads a text that comes in pieces once, in time linear in the text and the occurrences. Positions count from the beginning of the
- * text. Holds back only what may belong to a placeholder.
+ * Scans a text that arrives in chunks once, in time linear in the text and the occurrences. Positions count from the beginning of the
+ * text. Holds back only characters that may belong to a placeholder.
  */
 export class PlaceholderScan {
   readonly #automaton: AhoCorasick;
   readonly #escapes: Escapes;
-  /** By where they begin. */
+  /** Sorted by their beginning. */
   readonly #occurrences = new Map<number, Occurrence>();
   #held = '';
   #heldFrom = 0;
-  /** After the text as it is. */
+  /** State after the raw text. */
   #plain: State = ROOT;
-  /** After the text with its escapes read, but for one that the last piece may have ended within. */
+  /** State after the decoded text, without an escape that the last chunk may have ended within. */
   #decoded: State = ROOT;
   #cut = '';
   #decodedCount = 0;
-  /** Where the latest decoded bytes stand, as a ring. */
+  /** Positions of the latest decoded bytes, as a ring buffer. */
   #starts: Float64Array | null = null;
 
   constructor({ automaton, escapes }: Compiled) {
@@ -103,7 +103,7 @@ export class PlaceholderScan {
     );
   }
 
-  /** Where the last bytes of the decoded text stand, which are at most as many as the state is deep. */
+  /** Positions of the last decoded bytes: at most as many as the state is deep. */
   #startOf(length: number): number {
     const starts = this.#starts ?? new Float64Array(1);
     return starts[(this.#decodedCount - length) & (starts.length - 1)] ?? 0;
@@ -118,7 +118,7 @@ export class PlaceholderScan {
     if (isLonger) this.#occurrences.set(start, occurrence);
   }
 
-  /** Where the first placeholder may begin that more text can complete, or make a longer one. */
+  /** The earliest position at which further text can complete a placeholder, or a longer one. */
   #openFrom(end: number): number {
     const cutAt = end - this.#cut.length;
     return Math.min(
@@ -128,7 +128,7 @@ export class PlaceholderScan {
     );
   }
 
-  /** What begins within a placeholder that was found does not count. */
+  /** Occurrences that begin within an earlier placeholder are ignored. */
   #openStart(state: State, startOf: (depth: number) => number): number | null {
     let open = this.#automaton.openOf(state);
     while (open !== ROOT) {
@@ -165,7 +165,7 @@ function isEscaping(code: number): boolean {
   return code === 0x25 || code === 0x5c || code === 0x2b;
 }
 
-/** A power of two, so that a position in it is the lower bits of a count. */
+/** A power of two, so that a ring position is the lower bits of a count. */
 function ringSize(count: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(1, count)));
 }

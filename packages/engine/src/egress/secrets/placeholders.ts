@@ -4,8 +4,8 @@ import { toBytes } from './latin1.ts';
 import { PlaceholderScan, type Compiled, type Part } from './placeholder-scan.ts';
 
 /**
- * Finds placeholders in what a sandbox sends: in the text as it is, and in the text with its escapes read (percent, JSON). Where two
- * begin at the same place the longer one counts; what overlaps an earlier one does not count. Text is bytes, one character each.
+ * Finds placeholders in the data that a sandbox sends: in the raw text, and in the text with its escapes decoded (percent, JSON). Of two
+ * that begin at the same place the longer one counts; overlaps with an earlier one are ignored. Text is bytes, one character each.
  */
 export class Placeholders {
   readonly #placeholders: readonly string[];
@@ -15,9 +15,9 @@ export class Placeholders {
     this.#placeholders = placeholders.map((placeholder) => placeholder.toWellFormed());
   }
 
-  /** For a text that comes in pieces. */
+  /** A scan of a text that arrives in chunks. */
   scan(): PlaceholderScan {
-    // Many sandboxes never send anything.
+    // Compiled on first use: many sandboxes never send anything.
     this.#compiled ??= {
       automaton: new AhoCorasick(this.#placeholders.map(toBytes)),
       escapes: new Escapes(this.#placeholders),
@@ -29,7 +29,7 @@ export class Placeholders {
     return this.scan().push(text, true);
   }
 
-  /** Indexes of all that are in the text. */
+  /** Indexes of all placeholders in the text. */
   allIn(text: string): readonly number[] {
     return [...new Set(this.partsOf(text).flatMap((part) => (part.kind === 'found' ? [part.index] : [])))];
   }

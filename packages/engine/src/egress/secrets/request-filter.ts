@@ -12,7 +12,7 @@ import {
   type Treatment,
 } from './secret-settings.ts';
 
-/** A request without its body. Bytes are characters (latin1), as Node reads and writes heads. */
+/** A request without its body. Bytes are characters (latin1), as in Node's HTTP API. */
 export interface RequestHead {
   readonly method: string;
   /** With the query. */
@@ -20,25 +20,25 @@ export interface RequestHead {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** What happens to the body: it streams, through filters if there are any, or it is held until it is whole and its length known. */
+/** Treatment of the body: streamed, through filters if needed, or held until it is complete and its length known. */
 export type BodyPlan =
   | {
       readonly kind: 'stream';
       readonly filters: () => readonly Transform[];
-      /** Nothing, not even the head, is sent before it is whole, or as much of it as is held has been looked at. */
+      /** Nothing, not even the head, is sent before the body is complete, or the part that can be held was checked. */
       readonly isHeldFirst: boolean;
     }
   | { readonly kind: 'hold'; readonly rewrite: (body: Buffer) => Buffer };
 
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
-/** What values may add to a head, to a body that is held, and to each chunk of one that streams. */
+/** Limits for the growth by values: of a head, of a held body, and of each chunk of a streamed one. */
 const MAX_ADDED_BYTES = 1024 * 1024;
 
 type Replace = (index: number, original: string) => string;
-/** Gives back what was filled in. @throws BlockedRequest when it is too much */
+/** @returns the inserted value. @throws BlockedRequest over the limit */
 type Charge = (index: number, original: string, filled: string) => string;
 
-/** Looks for placeholders in the requests of one connection and puts values in their place where they belong. */
+/** Finds placeholders in the requests of one connection and replaces them by their values where that is allowed. */
 export class RequestFilter {
   readonly #settings: SecretSettings;
   readonly #identity: Identity;
@@ -52,7 +52,7 @@ export class RequestFilter {
     this.#treatments = settings.entries.map((secret) => treatmentOf(secret, settings, identity));
   }
 
-  /** The head as it is to be sent. @throws BlockedRequest */
+  /** The head to send. @throws BlockedRequest */
   head(head: RequestHead): RequestHead {
     if (this.#settings.entries.length === 0) return head;
     this.#refuse(head, [
@@ -69,14 +69,14 @@ export class RequestFilter {
     };
   }
 
-  /** Trailers are headers that come late. @throws BlockedRequest */
+  /** Trailers are treated like headers. @throws BlockedRequest */
   trailers(head: RequestHead, trailers: RequestHead['headers']): RequestHead['headers'] {
     return this.head({ ...head, path: '/', headers: trailers }).headers;
   }
 
   /** @throws BlockedRequest when the body would have to be rewritten and is too large. */
   body(head: RequestHead, { isHttp2 }: { readonly isHttp2: boolean }): BodyPlan {
-    // What is compressed is not looked into, so no placeholder in it ever becomes a value.
+    // Compressed bodies are not searched, so no placeholder in them is ever replaced.
     const isEncoded = headerOf(head, 'content-encoding').some((value) => value.toLowerCase() !== 'identity');
     const isFilled = this.#settings.entries.map(
       (secret, index) => this.#treatments[index] === 'substitute' && secret.injection.body,
@@ -87,7 +87,7 @@ export class RequestFilter {
         (treatment === 'substitute' && (isHttp2 || isFilled[index] === true)),
     );
     const [length] = headerOf(head, 'content-length');
-    // A host that may not see a placeholder sees nothing of a request that ends with one, in its body or behind it.
+    // A host that must not see a placeholder gets nothing of a request that contains one anywhere, also in its body or trailers.
     const hasTrailers = isHttp2 || headerOf(head, 'transfer-encoding').length > 0;
     const isHeldFirst =
       this.#treatments.some(isBlocking) && (hasTrailers || (length !== undefined && !isEncoded));
@@ -96,7 +96,7 @@ export class RequestFilter {
       const treatment = this.#treatments[index] ?? 'block_and_log';
       if (treatment === 'leave') return original;
       if (treatment !== 'substitute') throw this.#blocked(head, [index], treatment);
-      // The length of what follows may be fixed by then, so a body over HTTP/2 is not rewritten.
+      // Over HTTP/2 Content-Length may have been sent already, so the body is not rewritten.
       if (isHttp2) throw this.#blocked(head, [index], 'block_and_log');
       return isFilled[index] === true
         ? encodeFor(head, this.#settings.entries[index]?.value ?? '')
@@ -125,7 +125,7 @@ export class RequestFilter {
 
   #blocked({ method, path }: RequestHead, indexes: readonly number[], action: Blocking): BlockedRequest {
     const names = indexes.map((index) => this.#settings.entries[index]?.envVar ?? '');
-    // A query may hold what nobody should read in a log.
+    // Without the query: it may hold data that must not be logged.
     return new BlockedRequest({
       action,
       method,
@@ -163,7 +163,7 @@ export class RequestFilter {
     return path.slice(0, start) + this.#replaceAll(path.slice(start), replace, charge);
   }
 
-  /** Puts values in the place of what is written exactly as the sandbox was given it; `use` answers null where it stays. */
+  /** Replaces exact occurrences of the placeholder; one for which `use` returns null stays. */
   #fill(
     text: string,
     place: 'headers' | 'basicAuth',
@@ -179,7 +179,7 @@ export class RequestFilter {
     return this.#replaceAll(text, replace, charge);
   }
 
-  /** Bounds what short placeholders and long values make of a text. */
+  /** Limits the growth of a text by short placeholders with long values. */
   #budget(head: RequestHead): Charge {
     let added = 0;
     return (index, original, filled) => {
@@ -201,14 +201,14 @@ export class RequestFilter {
     return charge(part.index, part.text, replace(part.index, part.text));
   }
 
-  /** Lets bytes through as soon as they cannot be part of a placeholder any more. */
+  /** Passes bytes on as soon as they cannot be part of a placeholder any more. */
   #filter(head: RequestHead, replace: Replace): Transform {
     const scan = this.#placeholders.scan();
     const pass = (stream: Transform, chunk: Buffer, isLast: boolean) => {
       const isAlone = scan.heldLength === 0;
       const charge = this.#budget(head);
       for (const part of scan.push(chunk.toString('latin1'), isLast)) {
-        // Most chunks hold nothing, and go on as they came.
+        // Most chunks contain no placeholder and pass unchanged.
         if (isAlone && part.kind === 'clear' && part.text.length === chunk.length) stream.push(chunk);
         else stream.push(Buffer.from(this.#partOf(part, replace, charge), 'latin1'));
       }
@@ -244,14 +244,14 @@ function headerOf({ headers }: RequestHead, wanted: string): readonly string[] {
   return headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
 }
 
-/** `Basic` with its user and password in the clear; null for any other value. */
+/** Decoded credentials of a `Basic` header; null for any other value. */
 function decodedBasic(value: string): { readonly scheme: string; readonly text: string } | null {
   const match = /^(\s*basic\s+)([a-z0-9+/_=-]+)\s*$/i.exec(value);
   if (match === null) return null;
   return { scheme: match[1] ?? '', text: Buffer.from(match[2] ?? '', 'base64').toString('latin1') };
 }
 
-/** The value as text of that kind has to write it, so that it stays one value. */
+/** The value, escaped for the content type, so that it stays one value. */
 function encodeFor(head: RequestHead, value: string): string {
   const type = headerOf(head, 'content-type')[0]?.toLowerCase() ?? '';
   if (/^[a-z]+\/(?:[^;\s]+\+)?json\b/.test(type)) return toBytes(JSON.stringify(value).slice(1, -1));

@@ -5,27 +5,27 @@ export type ViolationAction =
   | {
       readonly type: 'passthrough';
       readonly hosts: readonly HostPattern[];
-      /** For all other hosts; absent: as the next wider action says. */
+      /** For all other hosts; absent: the next wider setting. */
       readonly otherwise?: Blocking;
     };
 
 export interface Secret {
   readonly envVar: string;
   readonly placeholder: string;
-  /** Never leaves this process but to a host that is allowed. */
+  /** Sent only to allowed hosts. */
   readonly value: string;
   readonly allowedHosts: readonly HostPattern[];
   readonly injection: {
     readonly headers: boolean;
-    /** In lower case, the only headers in which it is replaced; absent: every one. */
+    /** In lower case, the only headers in which it is replaced; absent: all. */
     readonly headerFields?: readonly string[];
     readonly basicAuth: boolean;
     readonly queryParams: boolean;
     readonly body: boolean;
   };
-  /** Null: as for all. */
+  /** Null: the default for all secrets. */
   readonly onViolation: ViolationAction | null;
-  /** The host must have proved who it is, by a certificate that we checked. */
+  /** The host must have proved its identity by a certificate that we checked. */
   readonly requireTlsIdentity: boolean;
 }
 
@@ -34,12 +34,12 @@ export interface SecretSettings {
   readonly onViolation: ViolationAction;
 }
 
-/** Whom a request is for, and how sure that is. */
+/** The host of a request, and how it was verified. */
 export interface Identity {
   readonly host: string;
-  /** This sandbox was led to the address by that name. */
+  /** This sandbox resolved the name to the address. */
   readonly isPinned: boolean;
-  /** The server showed a certificate for that name, and we checked it. */
+  /** The server's certificate for that name was verified. */
   readonly isProven: boolean;
 }
 
@@ -47,13 +47,13 @@ export type Blocking = 'block' | 'block_and_log' | 'block_and_terminate';
 /** From the mildest to the strictest. */
 const STRICTNESS: readonly Blocking[] = ['block', 'block_and_log', 'block_and_terminate'];
 
-/** What is done about a placeholder in a request: put the value in its place, leave it, or stop the request. */
+/** The treatment of a placeholder in a request: replace it by its value, leave it, or block the request. */
 export type Treatment = 'substitute' | 'leave' | Blocking;
 
 export function treatmentOf(secret: Secret, settings: SecretSettings, identity: Identity): Treatment {
   const { host, isPinned, isProven } = identity;
   const isAllowed = secret.allowedHosts.some((pattern) => matchesHost(pattern, host));
-  // A host that cannot show that it is the one allowed is another one.
+  // An unverified host counts as one that is not allowed.
   if (isAllowed && isPinned && (isProven || !secret.requireTlsIdentity)) return 'substitute';
   for (const action of [secret.onViolation, settings.onViolation]) {
     if (action === null) continue;

@@ -28,7 +28,7 @@ export interface Validity {
   readonly until: Date;
 }
 
-/** Who signs: a key, and the certificate that belongs to it. */
+/** An issuer: a key, and its certificate. */
 export interface Issuer {
   readonly key: KeyObject;
   readonly certificate: X509Certificate;
@@ -45,12 +45,12 @@ const OID = {
   serverAuthentication: '1.3.6.1.5.5.7.3.1',
 } as const;
 
-/** The longest common name that RFC 5280 allows; clients look at the alternative names anyway. */
+/** The longest common name that RFC 5280 allows; clients check only the alternative names anyway. */
 const MAX_COMMON_NAME = 64;
 const SERIAL_BYTES = 16;
 const ALTERNATIVE = { dns: 0x82, address: 0x87 } as const;
 
-/** A certificate that signs others, signed by itself. PEM. */
+/** A self-signed CA certificate. PEM. */
 export function writeAuthority(commonName: string, key: KeyObject, validity: Validity): string {
   const subject = name(commonName);
   const keyInfo = publicKeyInfo(key);
@@ -101,7 +101,7 @@ function writeBody(
   extensions: readonly Buffer[],
 ): Buffer {
   const serial = randomBytes(SERIAL_BYTES);
-  // Neither negative nor shorter than it seems.
+  // Positive, and without a leading zero byte.
   serial.writeUInt8((serial.readUInt8(0) & 0x7f) | 0x40, 0);
   return sequence(
     tagged(0, integer(Buffer.from([2]))),
@@ -122,7 +122,7 @@ function toPem(body: Buffer, key: KeyObject): string {
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n');
 }
 
-/** With SHA-256, by the kind of the issuer's key. */
+/** With SHA-256, by the type of the issuer's key. */
 const ALGORITHMS: Readonly<Record<string, Buffer>> = {
   ec: sequence(oid('1.2.840.10045.4.3.2')),
   rsa: sequence(oid('1.2.840.113549.1.1.11'), nothing()),
@@ -166,7 +166,7 @@ function publicKeyInfo(key: KeyObject): Buffer {
   return createPublicKey(key).export({ type: 'spki', format: 'der' });
 }
 
-/** The usual one: SHA-1 of the key's bits. It is a name, not a proof. */
+/** The usual method: SHA-1 of the key's bits. It identifies the key and proves nothing. */
 function keyId(keyInfo: Buffer): Buffer {
   const [, key] = readElements(readElements(keyInfo)[0]?.content ?? Buffer.alloc(0));
   return createHash('sha1')
@@ -174,7 +174,7 @@ function keyId(keyInfo: Buffer): Buffer {
     .digest();
 }
 
-/** The sixth part of a certificate's body, byte by byte as it stands there: clients compare it so. */
+/** The subject, the sixth part of a certificate's body, byte by byte: clients compare it that way. */
 export function subjectOf({ raw }: X509Certificate): Buffer {
   const parts = readElements(raw)[0]?.content ?? Buffer.alloc(0);
   const body = readElements(readElements(parts)[0]?.content ?? Buffer.alloc(0));
@@ -184,7 +184,7 @@ export function subjectOf({ raw }: X509Certificate): Buffer {
   return subject.whole;
 }
 
-/** What the issuer's certificate calls its key. */
+/** The issuer's subject key identifier. */
 function issuerKeyId(parts: Buffer, { certificate }: Issuer): Buffer {
   const body = readElements(readElements(parts)[0]?.content ?? Buffer.alloc(0));
   const wanted = oid(OID.subjectKeyId);

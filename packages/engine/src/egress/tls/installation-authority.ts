@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import { writeAuthority, type Issuer } from './certificate.ts';
 
-/** Who signs for hosts that are intercepted, as it travels and rests: PEM. */
+/** The issuer of certificates for intercepted hosts, in its serialized form: PEM. */
 export interface AuthorityPem {
   readonly certificate: string;
   readonly key: string;
@@ -12,13 +12,13 @@ export interface AuthorityPem {
 
 const YEARS = 10;
 const YEAR_MS = 365 * 24 * 3_600_000;
-/** One that would soon be over is replaced; sandboxes that run keep trusting the one they were given. */
+/** An authority that expires sooner is replaced; running sandboxes keep trusting the one that they got. */
 const LEAST_LEFT_MS = 90 * 24 * 3_600_000;
 const CLOCKS_DIFFER_MS = 24 * 3_600_000;
 
 /**
- * The authority of this installation, made at first use and kept in one file that only root reads. Whoever calls at the same
- * moment gets the same one: a file appears whole or not at all, and the first stays.
+ * The authority of this installation, made at first use and kept in one file that only root can read. Concurrent callers
+ * get the same one: the file appears atomically, and the first one wins.
  */
 export async function openInstallationAuthority(path: string): Promise<AuthorityPem> {
   const kept = await readAuthority(path);
@@ -41,7 +41,7 @@ export async function openInstallationAuthority(path: string): Promise<Authority
   return winner;
 }
 
-/** Checks that the two belong together and may sign. @throws Error that says what is wrong. */
+/** Checks that key and certificate match and may sign. @throws Error that says what is wrong. */
 export function readIssuer({ certificate, key }: AuthorityPem): Issuer {
   const issuer = { key: createPrivateKey(key), certificate: new X509Certificate(certificate) };
   if (!issuer.certificate.ca) throw new Error('The certificate is not one of an authority (CA:TRUE)');
@@ -61,7 +61,7 @@ export function makeAuthority(now = Date.now()): AuthorityPem {
   return { certificate, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
 }
 
-/** Null when there is none. One that is damaged or nearly over is taken away, for a new one. */
+/** Null when there is none. A damaged or expiring one is deleted, so that a new one is made. */
 async function readAuthority(path: string): Promise<AuthorityPem | null> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if (isErrno(error, 'ENOENT')) return null;
@@ -74,7 +74,7 @@ async function readAuthority(path: string): Promise<AuthorityPem | null> {
     const { certificate } = readIssuer(authority);
     if (certificate.validToDate.getTime() > Date.now() + LEAST_LEFT_MS) return authority;
   } catch {
-    // Cut short by a full disk, or edited: of no use to anybody.
+    // Truncated by a full disk, or edited: unusable.
   }
   await rm(path, { force: true });
   return null;

@@ -24,7 +24,7 @@ export interface InterceptorOptions {
   readonly onViolation: (connection: ReadableConnection, violation: Violation) => void;
 }
 
-/** What is known of a connection once both sides are open. */
+/** State of a connection once both sides are open. */
 interface Agreed {
   readonly host: string;
   readonly isProven: boolean;
@@ -32,14 +32,14 @@ interface Agreed {
   readonly divert: Divert | null;
 }
 
-/** What we can read. A client that offers others only, or none, may still speak HTTP/1.1. */
+/** Protocols that we can read. A client that offers only others, or none, may still speak HTTP/1.1. */
 const PROTOCOLS: ReadonlySet<string> = new Set(['h2', 'http/1.1']);
 const CONNECT_MS = 30_000;
 const HANDSHAKE_MS = 15_000;
 
 /**
- * Stands between a sandbox and a server so that each request can be read. The server is asked first: what it agrees to speak is
- * agreed with the client, and a server that is not who it should be is never shown a request.
+ * Intercepts TLS between a sandbox and a server, so that each request can be read. It connects to the server first: the client gets the
+ * protocol that the server chose, and a server that fails verification never gets a request.
  */
 export class Interceptor {
   readonly #options: InterceptorOptions;
@@ -48,7 +48,7 @@ export class Interceptor {
     heads: new HeldBytes(HEADS),
     windows: new HeldBytes(WINDOWS),
   };
-  /** One for all connections: how long it takes to prepare depends on the placeholders. */
+  /** Shared by all connections: compiling the placeholders takes time. */
   readonly #placeholders: Placeholders;
 
   constructor(options: InterceptorOptions) {
@@ -72,7 +72,7 @@ export class Interceptor {
     const offered = flight.hello.protocols;
     const protocols = offered.filter((protocol) => PROTOCOLS.has(protocol));
     if (offered.length > 0 && protocols.length === 0) return this.#refuse(connection, 'not_readable');
-    // Without a name the address is one: certificates can be for addresses too.
+    // Without a name the certificate must be for the address.
     const host = flight.hello.serverName ?? destination.address;
     const server = await this.#connectTls(connection, host, protocols);
     const { socket: upstream, isProven, divert } = server;
@@ -95,7 +95,7 @@ export class Interceptor {
     inner.once('secure', () => {
       isSecure = true;
       clearTimeout(deadline);
-      // Node changes this for sockets of its own servers only, and a session of HTTP/2 waits for it.
+      // Node clears this timeout only on sockets of its own servers, and an HTTP/2 session waits for it.
       Object.assign(inner, { secureConnecting: false });
       this.#relay(connection, inner, upstream, { host, isProven, isHttp2: agreed[0] === 'h2', divert });
     });
@@ -135,7 +135,7 @@ export class Interceptor {
     });
   }
 
-  /** Resolves once the server has shown who it is. */
+  /** Resolves once the server's certificate was verified. */
   async #connectTls(
     connection: ReadableConnection,
     host: string,
@@ -150,7 +150,7 @@ export class Interceptor {
     await settled(socket, 'connect', CONNECT_MS);
     client.off('close', give);
     await settled(socket, 'secureConnect', HANDSHAKE_MS);
-    // Also names the host: `authorizationError` is set when the certificate is for somebody else.
+    // Includes the host: `authorizationError` is also set when the certificate is for another host.
     if (mustVerify && !socket.authorized) {
       socket.destroy();
       throw new NotVerified(String(socket.authorizationError));
@@ -170,7 +170,7 @@ function nameOf({ flight }: ReadableConnection): string | null {
   return flight.kind === 'tls' ? flight.hello.serverName : hostOf(flight.host ?? '');
 }
 
-/** Over the address that the sandbox dialled, whatever a name would lead to now. */
+/** Connects to the address that the sandbox dialled; the name is not resolved again. */
 async function connected({ destination: { address, port }, client }: ReadableConnection): Promise<Socket> {
   const socket = connectTcp({ host: address, port, noDelay: true, keepAlive: true });
   const give = () => socket.destroy();

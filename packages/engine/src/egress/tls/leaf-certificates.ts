@@ -6,26 +6,26 @@ import { readIssuer, type AuthorityPem } from './installation-authority.ts';
 export interface LeafOptions {
   readonly authority: AuthorityPem;
   readonly validityHours: number;
-  /** How many hosts are remembered; the one that was not asked for the longest goes first. */
+  /** Capacity of the cache; the least recently used host is evicted. */
   readonly capacity: number;
 }
 
 const HOUR_MS = 3_600_000;
-/** Clocks of sandboxes and hosts differ. */
+/** Tolerance for clock differences between sandboxes and the host. */
 const CLOCKS_DIFFER_MS = HOUR_MS;
 
 interface Kept {
   readonly context: SecureContext;
-  /** From then on a new one is made. */
+  /** After this time a new one is made. */
   readonly staleAt: number;
 }
 
-/** What we show to sandboxes in place of servers: a certificate per host, made when it is first asked for. */
+/** Cache of the certificates that we present in place of servers: one per host, made on first use. */
 export class LeafCertificates {
   readonly #issuer: Issuer;
   readonly #chain: string;
   readonly #options: LeafOptions;
-  /** One key for all, made anew with each process: it proves nothing that the issuer's name does not. */
+  /** One key for all, generated at the start of the process: it proves no more than the issuer's name does. */
   readonly #key: KeyObject = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
   readonly #keyPem = this.#key.export({ type: 'pkcs8', format: 'pem' });
   readonly #kept = new Map<string, Kept>();
@@ -34,7 +34,7 @@ export class LeafCertificates {
     this.#options = options;
     this.#issuer = readIssuer(options.authority);
     const { subject, issuer } = this.#issuer.certificate;
-    // A client that trusts only the authority above ours needs our certificate to get there.
+    // Includes our own certificate: clients that trust only the authority above it need it in the chain.
     this.#chain = subject === issuer ? '' : options.authority.certificate;
   }
 
@@ -47,7 +47,7 @@ export class LeafCertificates {
     const kept = this.#kept.get(host);
     this.#kept.delete(host);
     const current = kept !== undefined && now < kept.staleAt ? kept : this.#make(host, now);
-    // Behind all others: it was asked for last.
+    // Moves it to the end of the map: most recently used.
     this.#kept.set(host, current);
     if (this.#kept.size > this.#options.capacity) {
       const oldest = this.#kept.keys().next();

@@ -10,27 +10,27 @@ import type { Divert, TakeBytes } from '../http/exchange.ts';
 import type { Destination } from '../proxy/sandbox-egress.ts';
 
 export interface ServerSocketOptions {
-  /** Where it is, whatever its name would lead to now. */
+  /** The address to dial; `host` is not resolved again. */
   readonly destination: Destination;
-  /** Who it must be. */
+  /** The host that the certificate must be for. */
   readonly host: string;
   readonly context: SecureContext;
   readonly protocols: readonly string[];
 }
 
 export interface ServerSocket {
-  /** Whether it is who it must be is in its `authorized`, and for the caller to look at. */
+  /** The result of the verification is in its `authorized`; the caller checks it. */
   readonly socket: TLSSocket;
   readonly divert: Divert;
 }
 
 /**
- * What all such sockets read into, one after the other: each read is taken out before the next. A buffer of its own for each record of
- * TLS is memory outside the heap, and finding out that it is not needed any more costs more than reading it did.
+ * Read buffer that all these sockets share: each read is copied out before the next. A separate buffer for each TLS record
+ * is memory outside the heap, and collecting it costs more than the read itself.
  */
 const READ_BUFFER = new Uint8Array(64 * 1024);
 
-/** Opens a connection to a server over TLS, whose bytes can be had without their going through a stream. */
+/** Opens a TLS connection to a server whose bytes can be read without going through a stream. */
 export function openServerSocket({
   destination,
   host,
@@ -48,10 +48,10 @@ export function openServerSocket({
     noDelay: true,
     keepAlive: true,
     secureContext: context,
-    // Looked at by the caller, so that the ways to fail are told apart.
+    // The caller checks the result, so that it can report the kinds of failure separately.
     rejectUnauthorized: false,
     ...(isIP(host) === 0 ? { servername: host } : {}),
-    // SAFETY: the name that the sandbox said decides, not the address that is dialled.
+    // SAFETY: the certificate is checked against the name that the sandbox sent, not against the dialled address.
     checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate),
     ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}),
     onread: { buffer: READ_BUFFER, callback: onRead },

@@ -3,11 +3,11 @@ import { matchesHost, parseHostPattern } from '../proxy/host-pattern.ts';
 
 export interface UpstreamTrustOptions {
   readonly verifyUpstream: boolean;
-  /** The first pattern that fits decides. */
+  /** The first matching pattern decides. */
   readonly scopedVerifyUpstream: readonly { readonly pattern: string; readonly verify: boolean }[];
-  /** PEM, trusted beside the roots of this host. */
+  /** PEM, trusted in addition to the roots of this host. */
   readonly upstreamCas: readonly string[];
-  /** PEM, trusted for hosts that fit. */
+  /** PEM, trusted for hosts that match. */
   readonly scopedUpstreamCas: readonly { readonly pattern: string; readonly certificate: string }[];
 }
 
@@ -18,7 +18,7 @@ export interface Trust {
 
 let rootsOnly: SecureContext | undefined;
 
-/** Whom the proxy believes to be who they say, on behalf of one sandbox. */
+/** The certificate authorities that the proxy trusts for one sandbox. */
 export class UpstreamTrust {
   readonly #options: UpstreamTrustOptions;
   readonly #contexts = new Map<string, SecureContext>();
@@ -45,7 +45,7 @@ export class UpstreamTrust {
   }
 }
 
-/** What this host trusts; what Node ships with where the host says nothing. */
+/** The roots that this host trusts; Node's own where the host has none. */
 function hostRoots(): string[] {
   const system = getCACertificates('system');
   return system.length > 0 ? system : getCACertificates('bundled');

@@ -38,7 +38,7 @@ export interface ProviderSessionParts extends Pick<AccountParts, 'signSession'> 
   readonly outbound: OutboundRules;
 }
 
-/** What comes back from the provider with the browser. Sealed: nobody else makes one, and nothing has to be kept for strangers. */
+/** The state that comes back from the provider with the browser. Sealed, so that it cannot be forged and needs no storage. */
 interface Attempt {
   readonly organizationId: string;
   readonly challenge: string;
@@ -74,7 +74,7 @@ export function providerSessionHandlers(parts: ProviderSessionParts): Pick<RestH
       requireSignIn(parts);
       const attempt = readAttempt(parts.sealer, state, ticket);
       const { organizationId } = attempt;
-      // Every attempt makes us ask the provider: nobody may use us to flood it.
+      // Every attempt causes requests to the provider: limited, so that this server cannot be used to flood it.
       const attempts = new Attempts(
         parts.database,
         `provider of ${organizationId} from ${call.sourceAddress ?? 'somewhere'}`,
@@ -108,7 +108,7 @@ async function identityOf(
   return await asked(openId.identify({ issuer, clientId, clientSecret }, end));
 }
 
-/** @throws PlatformError `sign_in_failed` when this browser did not begin it, or too long ago */
+/** @throws PlatformError `sign_in_failed` when another browser began it, or too long ago */
 function readAttempt(sealer: Sealer, state: string, ticket: string): Attempt {
   const attempt = openAttempt(sealer, state);
   if (attempt !== undefined && attempt.expiresAt > Date.now() && attempt.challenge === challengeOf(ticket))
@@ -119,14 +119,14 @@ function readAttempt(sealer: Sealer, state: string, ticket: string): Attempt {
 
 function openAttempt(sealer: Sealer, state: string): Attempt | undefined {
   try {
-    // Sealed by us alone.
+    // Sealed by this server alone.
     return JSON.parse(sealer.open(state, STATE_CONTEXT)) as Attempt;
   } catch {
     return undefined;
   }
 }
 
-/** Who came before is who they were. Who comes first is known by an address that the provider vouches for. */
+/** A known subject is the same user as before. A new one is matched by an address that the provider has verified. */
 async function admit(
   change: Change,
   provider: IdentityProviderRecord,
@@ -148,7 +148,7 @@ async function admit(
   if (known === undefined) await putIdentity(db, identity, joined.id);
   return joined;
 
-  /** Whoever had to leave does not come back by their domain. */
+  /** A removed member does not join again by their domain. */
   async function join(byDomain: boolean): Promise<UserRecord> {
     const invite = await takeInviteTo(db, organizationId, address ?? '');
     if (invite === undefined && !byDomain)
@@ -174,7 +174,7 @@ async function makeUser(db: Database, email: string, name: string | null): Promi
     : await updateUser(db, made.id, { displayName });
 }
 
-/** What the provider refuses is a sign-in that failed; what it cannot answer may go better later. */
+/** A refusal by the provider is a failed sign-in; an unreachable provider is a transient error. */
 async function asked<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;

@@ -39,7 +39,7 @@ const MAX_AGENT_LENGTH = 256;
 export interface AccountParts {
   readonly database: Database;
   readonly sealer: Sealer;
-  /** Null: development mode, which asks nobody. */
+  /** Null: development mode, without credentials. */
   readonly signSession: SignSession | null;
   readonly signUp: SignUp;
 }
@@ -64,7 +64,7 @@ export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> 
       if (user === undefined) throw noLink();
       const hasSecondFactor = await checkFactor(parts, user, code, call);
       return await call.commit(async (change) => {
-        // Somebody else may have used it since.
+        // Another request may have used it since.
         if ((await takeSignInLink(change.db, token)) === undefined) throw noLink();
         return await beginSession(parts, change, { user, hasSecondFactor }, call);
       });
@@ -106,7 +106,7 @@ export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> 
   };
 }
 
-/** A session of its own for whoever has proven who they are; the id of no request before it is taken over. */
+/** Begins a new session after authentication; no session id of the request is continued, which prevents session fixation. */
 export async function beginSession(
   { signSession }: Pick<AccountParts, 'signSession'>,
   change: Change,
@@ -127,7 +127,7 @@ export async function beginSession(
   return viewSession(session, user);
 }
 
-/** The link is as good as a password, never as good as the second factor. */
+/** The link replaces the password, never the second factor. */
 async function checkFactor(
   parts: AccountParts,
   user: UserRecord,
@@ -147,7 +147,7 @@ interface NewAccount {
   readonly token?: string;
 }
 
-/** An invite stays what it is: the person accepts it once they are signed in. */
+/** Does not use up an invite: the person accepts it once they are signed in. */
 async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) {
   const attempts = new Attempts(parts.database, account.email, call.sourceAddress);
   await attempts.begin();
@@ -171,7 +171,7 @@ async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) 
   return session;
 }
 
-/** Whether it is the owner of the server, who has the link of its first start. @throws PlatformError `forbidden` */
+/** Whether it is the owner of the server, with the link of its first start. @throws PlatformError `forbidden` */
 async function admit(
   { signUp: rule }: AccountParts,
   db: Database,
@@ -180,7 +180,7 @@ async function admit(
   if (token === undefined && rule === 'open') return false;
   if (token === undefined)
     throw new PlatformError('forbidden', 'Signing up takes an invite; ask a member to send you one');
-  // Nobody is above whoever came first, by another way.
+  // The link is void once the first user exists, who may have come another way.
   if ((await takeOwnerLink(db, token)) && !(await hasPeople(db))) return true;
   const found = rule === 'closed' ? undefined : await findInvite(db, token);
   if (found?.invite.email !== email.toLowerCase())
@@ -191,7 +191,7 @@ async function admit(
   return false;
 }
 
-/** What keys of this machine act for; it has no member yet but, maybe, the developer. */
+/** Makes the owner the owner of the default organization, for which keys of this machine act. Its only member may be the developer. */
 async function giveDefaultOrganization({ db, record }: Change, { id }: UserRecord): Promise<void> {
   const organizationId = await ensureOrganization(db, DEFAULT_NAMESPACE);
   await putMember(db, organizationId, id, 'owner');
@@ -199,7 +199,7 @@ async function giveDefaultOrganization({ db, record }: Change, { id }: UserRecor
   await record({ type: 'member_joined', category: 'member', payload }, organizationId);
 }
 
-/** Whoever is at somebody's open browser may not take the account from them. */
+/** A session alone is not enough, so that an open browser cannot be used to take over the account. */
 async function setPassword(
   database: Database,
   password: string,
@@ -230,7 +230,7 @@ async function recordSession(
     has_second_factor: session.hasSecondFactor,
   };
   const event = { type, category: 'session' as const, payload };
-  // What the provider of one organization says is nothing to the others.
+  // Sign-ins at one organization's provider are not reported to the user's other organizations.
   if (session.organizationId === null) await recordEverywhere(change, session.userId, event);
   else await change.record(event, session.organizationId);
 }

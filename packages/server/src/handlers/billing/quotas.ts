@@ -39,7 +39,7 @@ export function quotaHandlers(
   };
 }
 
-/** What is known without the engine is shown without it. */
+/** Null while the engine is away; the rest is shown without it. */
 async function readImageBytes(
   orchestrator: Pick<Orchestrator, 'images'>,
   organizationId: string,
@@ -48,7 +48,7 @@ async function readImageBytes(
     const { storedBytes } = await orchestrator.images(organizationId, AbortSignal.timeout(ASK_MS));
     return storedBytes;
   } catch {
-    // Whatever keeps it from answering, nothing else depends on it.
+    // After an error of the engine too: the other numbers do not depend on it.
     return null;
   }
 }

@@ -32,7 +32,7 @@ const LONGEST_RUN_MS = MAX_TIMEOUT_SECONDS * 1000;
 
 export interface CodeParts {
   readonly database: Database;
-  /** For code without a context. */
+  /** Runs code without a context. */
   readonly codeRunner: CodeRunner;
   readonly codeContexts: CodeContexts;
 }
@@ -73,7 +73,7 @@ export function codeHandlers(parts: CodeParts): CodeHandlers {
   };
 }
 
-/** Begins the run when everything about it is known to be right. */
+/** Begins the run after the request was validated completely. */
 async function runCode(
   parts: CodeParts,
   call: RestCall,
@@ -127,7 +127,7 @@ function refuseNone(reason: string): never {
   throw badField('language', reason);
 }
 
-/** The whole of it, as far as it fits. */
+/** Collects the events into one answer, up to the limit. */
 async function collect(events: AsyncIterable<RunEvent>): Promise<CodeAnswer> {
   const output = { stdout: '', stderr: '' };
   const results: CodeRunResult[] = [];
@@ -155,7 +155,7 @@ async function* toServerEvents(events: AsyncIterable<RunEvent>): AsyncGenerator<
       else yield { event: event.kind, data: { text: event.text } };
     }
   } catch (error) {
-    // The status is sent already; a bug or a caller who left ends the stream as it is.
+    // The status is sent already: after a bug or a disconnect the stream ends as it is.
     if (!PlatformError.is(error)) throw error;
     const { code, message, details } = error;
     yield { event: 'error', data: { error: { code, message, details } } };

@@ -68,7 +68,7 @@ export function credentialHandlers(
   };
 }
 
-/** Members see and revoke what they made themselves. */
+/** Members may see and revoke only the keys that they made. */
 function ownOnly(call: RestCall): string | null {
   return call.role === 'member' ? requireUser(call).id : null;
 }

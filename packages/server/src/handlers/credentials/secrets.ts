@@ -25,7 +25,7 @@ export interface SecretParts {
   readonly convergence: Convergence;
 }
 
-/** Values come in, and never go out again but to the engine. */
+/** Values are write-only: they are sent to the engine alone. */
 export function secretHandlers({ database, sealer, convergence }: SecretParts): SecretHandlers {
   return {
     'secrets.list': async (_input, { organization }) =>
@@ -47,7 +47,7 @@ export function secretHandlers({ database, sealer, convergence }: SecretParts): 
         await record({ type: 'secret_set', category: 'secret', payload });
         return secret;
       }, viewSecret);
-      // What fails here is done with the next look at the sandbox.
+      // Failures are retried at the next reconciliation of the sandbox.
       for (const id of users) convergence.refresh(id);
       return viewSecret(put);
     },

@@ -6,13 +6,13 @@ import type { Database } from '../../store/database.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { requireRunning, whileRunning } from '../sandboxes/running-sandbox.ts';
 
-/** Under which calls are counted. */
+/** The operation's name in metrics. */
 const OPERATION = 'sandbox.files';
 
 export interface FilePlace {
   readonly namespace: string;
   readonly sandbox: string;
-  /** A relative one begins at the working directory of the sandbox. */
+  /** A relative path begins at the working directory of the sandbox. */
   readonly path: string;
 }
 
@@ -22,7 +22,7 @@ export interface FileParts {
   readonly metrics: CallMetrics;
 }
 
-/** Files of running sandboxes, for callers that know them by name. That they reach the namespace has been checked. */
+/** Files of running sandboxes, addressed by name. The caller's reach to the namespace has been checked. */
 export class SandboxFiles {
   readonly #parts: FileParts;
 

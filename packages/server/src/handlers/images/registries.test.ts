@@ -73,7 +73,7 @@ test('the password is sealed for its own row, and opens there', async (t) => {
   await server.rest('PUT', '/orgs/acme/registries', { key: admin.key, body });
   const registry = await findRegistryFor(server.database, id, 'GHCR.io');
   assert.ok(registry !== undefined);
-  // The key that the test server has.
+  // The key of the test server.
   const sealer = new Sealer([new Uint8Array(32).fill(7)]);
   assert.equal(sealer.open(registry.sealedPassword, registryContext(registry.id)), PASSWORD);
   assert.throws(() => sealer.open(registry.sealedPassword, registryContext('another')));

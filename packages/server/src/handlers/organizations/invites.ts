@@ -113,21 +113,21 @@ interface FoundInvite {
   readonly organization: OrganizationRecord;
 }
 
-/** Uses an invite up. Only the person that it was sent to may. */
+/** Uses up an invite; only the invited person may. */
 async function takeInvite(db: Database, token: string, call: RestCall): Promise<FoundInvite> {
   const found = await findInvite(db, token);
   if (found === undefined) throw noInvite();
   if (found.invite.email !== requireUser(call).email) {
     throw new PlatformError('forbidden', 'This invite is for another e-mail address than yours');
   }
-  // Like every other change of the organization: first its lock, so that no two wait for each other.
+  // Locks the organization first, like every other change of it, which prevents deadlocks.
   await lockLivingOrganization(db, found.organization.id);
-  // Two may have found it; one takes it.
+  // Of two parallel requests that found it only one removes it.
   if ((await removeInvite(db, found.organization.id, found.invite.id)) === undefined) throw noInvite();
   return found;
 }
 
-/** Whoever sent it must still be allowed to: nobody brings others in after they had to leave. */
+/** The inviter must still have the right: invites of a removed member are void. */
 async function requireInviter(
   db: Database,
   { invite: { invitedBy, role }, organization }: FoundInvite,

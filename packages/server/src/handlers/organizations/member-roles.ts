@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract';
 import type { Role } from '@svc/contract/rest';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 
-/** Nobody gives or takes a role above their own. */
+/** A member cannot give or take a role above their own. */
 export function requireRole(call: RestCall, role: Role): void {
   if (role !== 'owner' || call.role === 'owner') return;
   const message = `Only an owner may make, change or remove an owner; you are ${call.role}`;

@@ -18,16 +18,16 @@ export interface NewPreview {
   readonly port: number;
   /** Null: until it is revoked. */
   readonly seconds: number | null;
-  /** Everybody may use it, without a token. */
+  /** The address works without a token. */
   readonly isPublic: boolean;
 }
 
-/** What the change of a call offers, and whoever makes an address without one can: a transaction, and its audit events. */
+/** The parts of a call's change that making an address needs: a transaction, and its audit events. */
 type PreviewChange = Pick<Change, 'db' | 'record'>;
 
 /**
- * An address of a port that opens as it is, in a browser and in a program. Where a token is needed one is made, for a day
- * unless `seconds` says otherwise, and stands in the address; the caller may see it once.
+ * The address of a port, which opens as it is, in a browser or a program. Where a token is needed one is made, valid for a day unless
+ * `seconds` says otherwise, and is part of the address; the caller sees it once.
  */
 export async function addressOfPort(
   change: PreviewChange,
@@ -66,7 +66,7 @@ export function requirePlace(addresses: PreviewAddresses | null): PreviewAddress
   throw new PlatformError('unavailable', message);
 }
 
-/** Lets somebody in until then. The secret is null when none is needed. */
+/** Makes a preview that is valid until then. The secret is null when none is needed. */
 export async function makePreview(
   { db, record }: PreviewChange,
   sandbox: SandboxRecord,
@@ -101,7 +101,7 @@ export function viewPreview(token: PreviewToken, urlOf: (port: number) => string
   };
 }
 
-/** The name that its user knows it by, where that leads to it; else its slug. */
+/** The sandbox's name, where that works in an address; else its slug. */
 async function localLabel(
   db: Database,
   { id, name, slug, namespace }: SandboxRecord,

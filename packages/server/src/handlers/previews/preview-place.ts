@@ -1,12 +1,12 @@
-/** Of the parameter and of the cookie that carry a token. */
+/** Name of the parameter and of the cookie that carry a token. */
 export const TOKEN_NAME = 'svc_preview_token';
 
 /** Where browsers find previews: `<scheme>://<port>-<slug>.<domain>`. */
 export interface PreviewPlace {
   readonly domain: string;
-  /** What browsers speak, which may be to a proxy of the operator. */
+  /** The scheme that browsers use, which may be that of the operator's proxy. */
   readonly scheme: 'http' | 'https';
-  /** That browsers connect to; null: the one that the server listens on. */
+  /** The port that browsers connect to; null: the one that the server listens on. */
   readonly port: number | null;
 }
 
@@ -14,9 +14,9 @@ export interface PreviewPlace {
 export interface PreviewAddresses {
   readonly domain: string;
   readonly scheme: 'http' | 'https';
-  /** Known while the server listens. */
+  /** Known once the server listens. */
   readonly port: () => number;
-  /** Programs and people on this machine need no token: the server asks nobody, and its previews are below `localhost`. */
+  /** No token is needed from this machine: the server runs in development mode, and its previews are below `localhost`. */
   readonly isOpen: boolean;
 }
 
@@ -27,11 +27,11 @@ export interface PreviewHost {
 
 const LABEL = /^([1-9]\d{0,4})-([a-z0-9]+(?:-[a-z0-9]+)*)$/;
 const MAX_PORT = 65_535;
-/** Of a name between two dots. */
+/** Limit of a DNS label. */
 export const MAX_LABEL_LENGTH = 63;
 const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 
-/** Which port of which sandbox a Host header means; undefined: it is no host of a preview. */
+/** The port and sandbox of a Host header; undefined when it is not a host of a preview. */
 export function readPreviewHost(
   { domain }: Pick<PreviewPlace, 'domain'>,
   hostHeader: string | undefined,
@@ -46,12 +46,12 @@ export function readPreviewHost(
   return { port: Number(port), slug };
 }
 
-/** Names below it lead browsers to their own machine (RFC 6761, 6.3), and nobody else can lead them anywhere. */
+/** Names below it resolve to the browser's own machine (RFC 6761, 6.3) and cannot be redirected elsewhere. */
 export function isBelowLocalhost(domain: string): boolean {
   return domain === 'localhost' || domain.endsWith('.localhost');
 }
 
-/** Whether a name can stand where slugs do. */
+/** Whether a name can take the place of a slug. */
 export function isLabel(port: number, name: string): boolean {
   const label = `${port}-${name}`;
   return LABEL.test(label) && label.length <= MAX_LABEL_LENGTH;

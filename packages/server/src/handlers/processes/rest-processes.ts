@@ -23,7 +23,7 @@ interface ProcessParams {
 }
 
 const LIST = 'processes';
-/** Of a name in an event and in the sandbox. */
+/** Limit of a name in an event and in the sandbox. */
 const MAX_LABEL_LENGTH = 64;
 
 export interface ProcessParts extends StartParts {
@@ -47,7 +47,7 @@ export function processHandlers(parts: ProcessParts): ProcessHandlers {
     },
     'processes.writeStdin': async ({ params, query, body }, call) => {
       const { work } = call;
-      // Input that was taken before may have been the last of a process that has ended since.
+      // Input that a repeated call has written before may have ended the process since.
       const process =
         work?.isRepeat === true
           ? await requireProcess(parts, call, params, 'findReachable')
@@ -69,7 +69,7 @@ export function processHandlers(parts: ProcessParts): ProcessHandlers {
   };
 }
 
-/** How much the process has written is current when its sandbox was just asked, or told how it ended. */
+/** The number of written bytes is current when the sandbox was just asked, or has reported the end. */
 async function listenTo(
   { database, processKeeper: keeper }: ProcessParts,
   call: RestCall,
@@ -109,7 +109,7 @@ async function remove(parts: ProcessParts, call: RestCall, params: ProcessParams
   const name = process.name ?? process.id;
   const respond = () => ({ message: `Process ${name} was removed` });
   if (process.exit === null) await forget(parts, process, call.signal);
-  // What is over takes no more than memory in its sandbox, which may not be there to be told.
+  // Only frees memory in the sandbox, which may be gone.
   else await forget(parts, process, call.signal).catch(() => undefined);
   await call.commit(async ({ db, record }) => {
     await removeProcess(db, process.id);
@@ -122,7 +122,7 @@ async function forget(parts: ProcessParts, process: ProcessRecord, signal: Abort
   try {
     await onChannel(parts, process, ({ detached }) => detached.forget(process.id, boundedBy(signal)));
   } catch (error) {
-    // It is gone already.
+    // It has ended already.
     if (!PlatformError.is(error, 'invalid_state_transition')) throw error;
   }
 }
@@ -148,7 +148,7 @@ function describe({ id, sandboxId, name }: ProcessRecord) {
   return { process_id: id, sandbox_id: sandboxId, name };
 }
 
-/** As it stands now, as far as its sandbox can be asked; with `findReachable` it must be. */
+/** The current record, as far as the sandbox can be asked; with `findReachable` it must be. */
 async function requireProcess(
   { database, processKeeper: keeper }: Pick<ProcessParts, 'database' | 'processKeeper'>,
   call: Pick<RestCall, 'organization'>,

@@ -21,7 +21,7 @@ const OOM_NOTE =
 const DURATION_NOTE =
   '[The program was ended because its sandbox had run for as long as it may: lifecycle.max_duration_secs]\n';
 const TRUNCATION_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
-/** What shells report for a program that a signal ended. */
+/** Shells report 128 plus the signal for a program that a signal ended. */
 const SIGNAL_EXIT_BASE = 128;
 const SIGKILL = 9;
 
@@ -70,7 +70,7 @@ async function run(
     );
   } catch (error) {
     if (error instanceof ExecFailed) throw explainExecFailure(cmd, workdir, error);
-    // It had not even started, on a host that was busy.
+    // It had not even started, on a busy host.
     if (error instanceof ChannelError && error.kind === 'timeout')
       throw tooSlow(cmd, timeout, { output: '', error: '' });
     if (error instanceof ChannelError) throw await explainLoss(channels, sandboxId, error);
@@ -105,7 +105,7 @@ function explainExecFailure(
   });
 }
 
-/** With what the command had said, if it had begun. */
+/** With the output so far, if the command had begun. */
 async function explainLoss(channels: ChannelPool, sandboxId: string, error: ChannelError): Promise<unknown> {
   const reason = await channels.explainBreak(sandboxId);
   const said = error.output === null ? {} : saidIn(error.output);

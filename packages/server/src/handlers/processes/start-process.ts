@@ -21,7 +21,7 @@ import { boundedBy, explainFailure } from '../../processes/explain-failure.ts';
 import { toProcessView } from '../../processes/process-view.ts';
 import { auditedCommand, shownCommand } from '../../processes/shown-command.ts';
 
-/** Records of processes that ended, per sandbox. As many as svc-init keeps. */
+/** Limit of records of ended processes per sandbox, the same as svc-init's. */
 const MAX_ENDED = 1024;
 const MS_PER_SECOND = 1000;
 
@@ -33,9 +33,9 @@ export interface StartParts {
 }
 
 /**
- * Starts a process in a sandbox. It is written down first: a server that is killed in between leaves a record that is put
- * right or removed when somebody looks at the sandbox, never a process that nobody knows of. Under an idempotency key its
- * id is the work's, by which the sandbox knows it too: whoever repeats the call finds the process that was started.
+ * Starts a process in a sandbox. The record is written first: a server that is killed in between leaves a record that is corrected or
+ * removed at the next look at the sandbox, never a process without a record. Under an idempotency key the id is derived from the key,
+ * and the sandbox knows the process by it, so that a repeated call finds the process that was started.
  */
 export async function startProcess(
   parts: StartParts,
@@ -50,13 +50,13 @@ export async function startProcess(
   const known = isRepeat ? await findProcess(database, sandbox.id, id) : undefined;
   if (known !== undefined && (known.pid !== null || known.exit !== null)) return toProcessView(known);
   const run = await findOpenRun(database, sandbox.id);
-  // It ran, if at all, in an earlier life of its sandbox.
+  // If it ran, it was in an earlier run of the sandbox.
   if (known !== undefined && known.runId !== run?.id) {
     return toProcessView((await processKeeper.find(sandbox.id, id)) ?? known);
   }
   if (run === undefined) throw notRunning(sandbox);
   const channel = await channels.get(sandbox.id);
-  // The name of a process that has ended is free.
+  // The name of an ended process is free.
   if (typeof body.name === 'string') await processKeeper.refresh(sandbox.id);
   const record = known ?? newRecord(sandbox, { id, runId: run.id }, body);
   if (known === undefined) await writeDown(call, sandbox, record, body);
@@ -72,7 +72,7 @@ export async function startProcess(
   );
 }
 
-/** 32 hexadecimal digits as a UUID of the kind whose bits mean what its maker says. */
+/** 32 hexadecimal digits as a UUID of version 8, whose bits are defined by its maker. */
 function toUuid(digits: string): string {
   const variant = ((Number.parseInt(digits.charAt(16), 16) & 3) | 8).toString(16);
   return [
@@ -141,14 +141,14 @@ async function start(
   try {
     return await channel.detached.start(request, signal);
   } catch (error) {
-    // Whether it runs is unknown when the connection broke, or nobody waits for the answer any more; else it does not.
+    // Whether it runs is unknown when the connection broke or the caller disconnected; otherwise it does not.
     const isUnknown = signal.aborted || (error instanceof ChannelError && !isRefused(error));
     if (!isUnknown) await removeProcess(database, request.key);
     throw explainFailure(error, { process: request.cmd });
   }
 }
 
-/** Not when the sandbox is about to start it for an earlier call. */
+/** False when an earlier call is just starting it in the sandbox. */
 function isRefused({ kind, refusal }: ChannelError): boolean {
   return kind === 'refused' && refusal !== 'resource_limit';
 }

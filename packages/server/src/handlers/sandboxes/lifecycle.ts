@@ -45,7 +45,7 @@ export function lifecycleHandlers(
   };
 }
 
-/** @throws PlatformError `unavailable` when nobody in the sandbox answers */
+/** @throws PlatformError `unavailable` when the sandbox does not answer */
 async function touch(channels: ChannelPool, { id, name }: SandboxRecord, caller: AbortSignal): Promise<void> {
   const channel = await channels.get(id);
   const deadline = AbortSignal.timeout(TOUCH_TIMEOUT_MS);
@@ -56,7 +56,7 @@ async function touch(channels: ChannelPool, { id, name }: SandboxRecord, caller:
   });
 }
 
-/** Writes down how long it may run, and has it carried out; when that fails it is done as soon as the engine can. */
+/** Stores the lifetime and applies it; a failure is retried as soon as the engine is available. */
 async function update(
   { health, convergence }: LifecycleParts,
   call: RestCall,
@@ -79,7 +79,7 @@ async function update(
   return record;
 }
 
-/** @throws PlatformError naming what cannot be so */
+/** @throws PlatformError naming the invalid field */
 function changeOf({ name, observed, startedAt }: SandboxRecord, change: Change) {
   const { ends_in_secs: left = null, ...given } = change;
   if (left === null) return given;

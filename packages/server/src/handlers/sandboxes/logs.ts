@@ -9,7 +9,7 @@ import { invalidCursor, openLog } from './open-log.ts';
 import { isReferenceClient } from './reference-client.ts';
 
 const DEFAULT_LIMIT = 100;
-/** A page ends early when its texts are this long. */
+/** A page ends early when its texts reach this length. */
 const MAX_PAGE_TEXT = 4 * 1024 * 1024;
 
 export function logHandlers(
@@ -59,7 +59,7 @@ async function* toEvents(entries: AsyncIterable<LogEntry>): AsyncGenerator<Serve
   yield { event: 'end', data: {} };
 }
 
-/** The reference client prints texts as they come, and what svc itself writes has no line end. */
+/** The reference client prints texts as they come, and lines of svc itself have no line end. */
 async function* withLineEnds(entries: AsyncIterable<LogEntry>): AsyncGenerator<LogEntry> {
   for await (const entry of entries)
     yield entry.source === 'system' ? { ...entry, text: `${entry.text}\n` } : entry;
@@ -87,7 +87,7 @@ async function readPage(
 }
 
 function sourcesOf(sources: string | undefined): Pick<ReadLogs, 'sources'> {
-  // The schema of the query lets nothing else through.
+  // The schema of the query has checked the values.
   return sources === undefined ? {} : { sources: sources.split(',') as LogSource[] };
 }
 
@@ -104,7 +104,7 @@ function timeOf(field: string, text: string | undefined): string | null {
 const EMPTY_CURSOR = 'AA==';
 const CURSOR_BYTES = 17;
 
-/** Base64 of a count of 1 and two 64-bit numbers: see the orchestrator's log. */
+/** Base64 of a count of 1 and two 64-bit numbers, as in the orchestrator's log. */
 function requireCursor(cursor: string): void {
   const bytes = Buffer.from(cursor, 'base64');
   const isCanonical = bytes.toString('base64') === cursor;

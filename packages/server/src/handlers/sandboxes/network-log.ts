@@ -44,7 +44,7 @@ async function* toEvents(lines: AsyncIterable<NetworkLogLine>): AsyncGenerator<S
   yield { event: 'end', data: {} };
 }
 
-/** What is kept is bounded, so it is read to its end, where it says how much was left out. */
+/** The log is bounded, so it is read to its end, where it says how much was dropped. */
 async function readPage(lines: AsyncIterable<NetworkLogLine>, limit: number) {
   const data: ReturnType<typeof toView>[] = [];
   let leftOut = 0;

@@ -5,8 +5,8 @@ import type { Database } from '../../store/database.ts';
 import { requireSandbox } from './rest-sandboxes.ts';
 
 /**
- * Opens what the engine writes down about a sandbox. What fails is asked for first, while the answer still has no head. `read` may refuse
- * what was asked for; nothing is read before the answer is.
+ * Opens the engine's log of a sandbox. Errors are found first, while the answer can still have an error status. `read` may throw for
+ * invalid parameters; entries are read once the answer is.
  */
 export async function openLog<Entry>(
   database: Database,
@@ -20,7 +20,7 @@ export async function openLog<Entry>(
   const { signal } = call;
   const { id } = await requireSandbox(database, call, { id: sandboxId });
   const entries = read(id, signal);
-  // About a sandbox that was never made nothing is written down yet.
+  // A sandbox that was never made has no log yet.
   return (await orchestrator.get(id, signal)) === undefined ? nothing() : entries;
 }
 
@@ -30,5 +30,5 @@ export function invalidCursor(): PlatformError {
 }
 
 async function* nothing(): AsyncGenerator<never> {
-  // Nothing to yield.
+  // An empty log.
 }

@@ -4,7 +4,7 @@ import { readSecrets } from '@svc/contract/spec';
 import { invalidConfig as invalid, type WantedSandbox } from '../../sandboxes/check-sandbox.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 
-/** The fields that go with each source beside those of every sandbox; the first one is needed. */
+/** The fields that each source allows besides those of every sandbox; the first one is required. */
 const SOURCE_FIELDS = {
   oci: ['reference'],
   bind: ['path'],
@@ -13,10 +13,10 @@ const SOURCE_FIELDS = {
 } as const;
 const ALL_SOURCE_FIELDS = ['reference', 'path', 'format', 'fstype', 'disk_snapshot_ref'] as const;
 
-/** Stands for the image of a snapshot, until the snapshot says which it is. */
+/** Placeholder for the image of a snapshot, until the snapshot is read. */
 const IMAGE_OF_SNAPSHOT = 'snapshot';
 
-/** What the body of a create means. @throws PlatformError `invalid_sandbox_config` naming fields that do not go together */
+/** Parses the body of a create. @throws PlatformError `invalid_sandbox_config` naming fields that contradict each other */
 export function readCreateSandbox(
   body: CreateSandboxRequest,
   { isOperator }: Pick<RestCall, 'isOperator'>,
@@ -80,7 +80,7 @@ function unsupportedRoot(field: string, type: string): PlatformError {
   return invalid(field, `${type} roots cannot be run by this engine; use an OCI image`);
 }
 
-/** Fields that were not sent stay absent, so that a spec says what was asked for. */
+/** Absent fields stay absent, so that a spec keeps what was requested. */
 function toSpec(body: CreateSandboxRequest, reference: string): unknown {
   const {
     name: _name,

@@ -1,6 +1,6 @@
 import type { RestCall } from '../../dispatch/rest-call.ts';
 
-/** The published client of the reference product, which decodes other answers than those that are documented. */
+/** The published client of the reference product, which expects other answers than the documented ones. */
 const REFERENCE_CLIENT = /^microsandbox-sdk\//;
 
 export function isReferenceClient({ userAgent }: Pick<RestCall, 'userAgent'>): boolean {

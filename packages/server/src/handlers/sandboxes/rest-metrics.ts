@@ -54,8 +54,8 @@ interface Series {
 }
 
 /**
- * Cuts the time from `startMs` on into steps; each becomes the mean of its samples, under the time at which it begins. Steps
- * without a sample are left out, and a metric without any has no series.
+ * Groups samples from `startMs` on into steps; each step is the mean of its samples, at the time at which it begins. Steps without a
+ * sample are left out, and a metric without samples has no series.
  */
 function toSeries(samples: readonly Sample[], metric: string, startMs: number, stepMs: number): Series[] {
   const points: [number, number][] = [];

@@ -27,7 +27,7 @@ export function metricsHandlers(
   };
 }
 
-/** `*` means as far as the caller's key reaches. */
+/** `*` means every namespace that the caller's key reaches. */
 function visibleNamespace({ namespace, caller }: Call): string {
   return namespace === ALL_NAMESPACES ? caller.namespace : namespace;
 }
@@ -46,7 +46,7 @@ function describe(
   };
 }
 
-/** One that is not runs without numbers. */
+/** A running sandbox without metrics. */
 function isMeasured({ runtime }: SandboxRecord['spec']): boolean {
   return runtime?.disable_metrics_sample !== true;
 }

@@ -3,7 +3,7 @@ import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
 import type { Database } from '../../store/database.ts';
 import { findSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
 
-/** @throws PlatformError `sandbox_not_found`, or `sandbox_not_running` when nobody wants it to run. */
+/** @throws PlatformError `sandbox_not_found`, or `sandbox_not_running` when its desired state is not running. */
 export async function requireRunning(
   database: Database,
   namespace: string,
@@ -16,8 +16,8 @@ export async function requireRunning(
 }
 
 /**
- * Does what needs the sandbox. One that is stopped meanwhile is called by the name that the caller knows it by, not by the
- * orchestrator's.
+ * Does work that needs the running sandbox. If it is stopped meanwhile, the error has the name that the caller used, not the
+ * orchestrator's id.
  */
 export async function whileRunning<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
@@ -28,7 +28,7 @@ export async function whileRunning<T>(name: string, work: () => Promise<T>): Pro
     const { state, reason, ended, output, error: stderr, truncated } = error.details ?? {};
     const told = notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
     if (output === undefined) throw told;
-    // What a command had said before its sandbox ended.
+    // The output of a command before its sandbox ended.
     const said = { output, error: stderr, ...(truncated === true ? { truncated } : {}) };
     throw new PlatformError(told.code, told.message, { details: { ...told.details, ...said }, cause: error });
   }
@@ -47,7 +47,7 @@ function notRunning(
   ended: string | null,
   cause?: unknown,
 ): PlatformError {
-  // Without what it tells callers of REST to do, who know other words; that one was stopped says the state.
+  // Drops the advice for callers of REST, whose operations have other names; that it was stopped follows from the state.
   const why =
     ended === null || reason === 'stopped' ? '' : ` (${ended.replace(/; raise resources\..*$/, '')})`;
   const how = reason === OUT_OF_MEMORY ? ', config.image and a larger config.memory' : '';

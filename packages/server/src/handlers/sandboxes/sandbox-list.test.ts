@@ -5,7 +5,7 @@ import { ensureOrganization } from '../../store/organizations.ts';
 import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 import { body } from '../../testing/sandboxes.ts';
 
-/** Each in a millisecond of its own: that is how fine the order of a list is. */
+/** Each in its own millisecond, the resolution of a list's order. */
 async function create(server: TestServer, sandbox: object): Promise<void> {
   assert.equal((await server.rest('POST', '/sandboxes', { body: sandbox })).status, 200);
   const now = Date.now();

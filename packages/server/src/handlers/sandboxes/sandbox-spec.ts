@@ -11,7 +11,7 @@ import type { WantedSandbox } from '../../sandboxes/check-sandbox.ts';
 const MAX_PORT = 65_535;
 
 /**
- * What `config` of `sandbox.start` means; undefined: what is stored.
+ * Parses `config` of `sandbox.start`; undefined: use the stored configuration.
  * @throws PlatformError `invalid_sandbox_config` naming the field
  */
 export function readConfig(
@@ -33,7 +33,7 @@ export function readConfig(
   };
 }
 
-/** A configuration is replaced as a whole or not at all: half of one would be a sandbox that nobody has described. */
+/** A configuration is replaced as a whole: merging would give a sandbox that no caller has described. */
 function refuseStray(config: Omit<SandboxConfig, 'image'>): undefined {
   const stray = Object.entries(config).find(([, value]) => value !== null && value !== undefined);
   if (stray === undefined) return undefined;
@@ -65,7 +65,7 @@ function toEnv(envs: readonly string[]): NonNullable<SandboxSpec['env']> {
   });
 }
 
-/** Empty: the one of the image. */
+/** Empty: the working directory of the image. */
 function toWorkdir(path: string): string | null {
   if (path === '') return null;
   if (path.startsWith('/')) return path;

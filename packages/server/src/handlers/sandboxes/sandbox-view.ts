@@ -4,13 +4,13 @@ import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { isReferenceClient } from './reference-client.ts';
 import { toCreateShape, toRequestedView, toSpecView } from './spec-view.ts';
 
-/** States that it does not know make it refuse the whole answer; these are the nearest that it does know. */
+/** It refuses a whole answer with an unknown state; these are the nearest known ones. */
 const KNOWN_STATUS: Partial<Record<SandboxStatus, SandboxStatus>> = {
   temporarily_unavailable: 'starting',
   recovery_decision_required: 'failed',
 };
 
-/** A sandbox as the control plane shows it to whoever calls. */
+/** A sandbox as the control plane shows it to this client. */
 export function viewFor(call: Pick<RestCall, 'userAgent'>): (record: SandboxRecord) => Sandbox {
   return isReferenceClient(call) ? toReferenceView : toSandboxView;
 }
@@ -44,11 +44,11 @@ function endOf({ observed, startedAt, spec }: SandboxRecord): string | null {
   return new Date(Date.parse(startedAt) + seconds * 1000).toISOString();
 }
 
-/** Every concession to that client. It reads `spec` in the shape that it sends, and silently does without in any other. */
+/** All adaptions for that client. It reads `spec` only in the shape that it sends, and silently ignores every other. */
 function toReferenceView(record: SandboxRecord): Sandbox {
   const { requested: _requested, ...view } = toSandboxView(record);
   const spec = toCreateShape(record);
   const status = KNOWN_STATUS[view.status] ?? view.status;
-  // Not what the table says: no other client is shown this.
+  // Not according to the table: no other client gets this.
   return { ...view, ...(spec === undefined ? {} : { spec }), status } as Sandbox;
 }

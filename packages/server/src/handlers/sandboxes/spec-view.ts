@@ -35,7 +35,7 @@ const MOUNT_OPTIONS = {
   override_uid: null,
   override_gid: null,
 };
-/** On every mount, whatever was asked for. */
+/** Set on every mount. */
 const ALWAYS = { nosuid: true, nodev: true };
 const INTERFACE = {
   ipv4_address: null,
@@ -49,14 +49,14 @@ const INTERFACE = {
 type ViewedRecord = Pick<SandboxRecord, 'spec' | 'ports' | 'resolved'>;
 
 /**
- * What a sandbox really has, as answers show it: with what its image and the defaults say, without secret values and sources on
- * the host. Undefined until the image is known.
+ * The effective spec, as answers show it: completed by image and defaults, without secret values and sources on the host. Undefined
+ * until the image is known.
  */
 export function toSpecView(record: ViewedRecord): SandboxSpecView | undefined {
   return record.resolved === null ? undefined : toView(record, record.resolved);
 }
 
-/** What was asked for, in the same shape: what only the image and the host can say is null or empty. */
+/** The requested spec in the same shape: values that only the image and the host determine are null or empty. */
 export function toRequestedView(record: ViewedRecord): SandboxSpecView {
   const { env = [], rlimits = [], runtime = {} } = record.spec;
   const asked = {
@@ -72,7 +72,7 @@ export function toRequestedView(record: ViewedRecord): SandboxSpecView {
   return toView(record, asked);
 }
 
-/** As resolved, or as asked for. */
+/** Resolved or requested. */
 type Known = Omit<ResolvedSpec, 'workdir' | 'user' | 'hostname'> & {
   readonly [Name in 'workdir' | 'user' | 'hostname']: string | null;
 };
@@ -101,15 +101,15 @@ function toView({ spec, ports }: ViewedRecord, known: Known): SandboxSpecView {
 }
 
 /**
- * The same in the shape that callers send, again without secret values. Its reader sends the environment with every command, so
- * that it gets the caller's own only: the image's PATH would take the place of one with the scripts on it.
+ * The same in the shape that callers send, again without secret values. The reference client sends this environment with every command,
+ * so it gets the caller's variables alone: the image's PATH would replace one with the scripts' folder.
  */
 export function toCreateShape({ spec, resolved }: Pick<SandboxRecord, 'spec' | 'resolved'>) {
   if (resolved === null) return undefined;
   return {
     image: spec.image,
     resources: resourcesOf(spec),
-    // With what older clients do not know only where it was asked for.
+    // Fields that older clients do not know are included only where they were requested.
     runtime: { ...spec.runtime, ...runtimeOf(spec, resolved) },
     env: spec.env ?? [],
     labels: labelsOf(spec, resolved),
@@ -226,7 +226,7 @@ function toNetworkView(
   };
 }
 
-/** In the older of the two forms of the API, with what only the newer one can say beside it. */
+/** In the older of the two forms of the API, plus fields that only the newer one has. */
 function toSecretRules(entry: Secrets['entries'][number]) {
   const { headers, headerFields, basicAuth, queryParams, body } = placesOf(entry);
   const { passthroughHosts, action } = violationRule(entry);
@@ -244,7 +244,7 @@ function toSecretRules(entry: Secrets['entries'][number]) {
   };
 }
 
-/** What it has, rather than what was asked for, while it runs. */
+/** The effective interface while it runs, instead of the requested one. */
 function interfaceOf({ interface: wired = null }: Pick<ResolvedSpec, 'interface'>) {
   if (wired === null) return {};
   const { ipv4Address, ipv6Address, mac, mtu } = wired;
@@ -264,7 +264,7 @@ function toTlsView(tls: NonNullable<NonNullable<SandboxSpec['network']>['tls']>)
   };
 }
 
-/** What is left out of a policy is denied, and what is left out of a rule is any. */
+/** Absent in a policy means denied; absent in a rule means any. */
 function toPolicyView(policy: NetworkPolicy): SandboxSpecView['network']['policy'] {
   const { default_egress = 'deny', default_ingress = 'deny', rules = [] } = policy;
   const shown = rules.map((rule) => ({ ...rule, protocols: rule.protocols ?? [], ports: rule.ports ?? [] }));
@@ -272,6 +272,6 @@ function toPolicyView(policy: NetworkPolicy): SandboxSpecView['network']['policy
 }
 
 function toPascalCase<Text extends string>(text: Text): Capitalize<Text> {
-  // It is what the type says.
+  // The result is the capitalized type.
   return (text.slice(0, 1).toUpperCase() + text.slice(1)) as Capitalize<Text>;
 }

@@ -7,10 +7,10 @@ import type { RestCall } from '../../dispatch/rest-call.ts';
 
 const DEFAULT_WAIT_SECONDS = 90;
 const MAX_WAIT_SECONDS = 3600;
-/** Another server may have done the work, and tells nobody but the store. */
+/** Another server may have done the work, which is visible in the store alone. */
 const POLL_MS = 1000;
 const RETRY_AFTER_SECONDS = 1;
-/** One organization gets no more than one of so many parts, so that the others can wait too. */
+/** One organization gets at most one of so many parts of the places, so that others can wait too. */
 const SHARES = 2;
 
 export interface WaitQuery {
@@ -24,11 +24,11 @@ export interface WaitParts {
   readonly maxWaiters: number;
 }
 
-/** Holds answers until a sandbox runs. There is room for so many, because each keeps a connection. */
+/** Holds answers until a sandbox runs. The number of places is limited, because each keeps a connection. */
 export class Waiters {
   readonly #parts: WaitParts;
   #count = 0;
-  /** By organization; an entry exists while it has some. */
+  /** Counts by organization; an entry exists while it is above zero. */
   readonly #counts = new Map<string, number>();
 
   constructor(parts: WaitParts) {
@@ -71,7 +71,7 @@ export class Waiters {
     const { database, convergence } = this.#parts;
     for (;;) {
       const leftMs = deadline - Date.now();
-      // Listened for before the record is read, so that no change falls between.
+      // Listens before the record is read, so that no change is missed in between.
       using change = convergence.nextChange(admitted.id);
       const record = (await getSandbox(database, admitted.id)) ?? admitted;
       if (record.observed !== 'starting' || record.removedAt !== null || leftMs <= 0) return record;
@@ -82,7 +82,7 @@ export class Waiters {
 }
 
 export interface Waiter extends Disposable {
-  /** The record as it is when it runs, has failed, or the time is over. */
+  /** Resolves with the record when it runs, has failed, or the time is over. */
   wait(admitted: SandboxRecord): Promise<SandboxRecord>;
 }
 

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
 
-/** Where each part of a spec comes from in `config` of `sandbox.start`. */
+/** The field of `config` of `sandbox.start` that each part of a spec comes from. */
 const FIELDS: Readonly<Record<string, string>> = {
   'image.reference': 'config.image',
   'resources.memory_mib': 'config.memory',
@@ -13,18 +13,18 @@ const FIELDS: Readonly<Record<string, string>> = {
   'network.ports': 'config.ports',
 };
 
-/** What is wrong with a spec, in the words of the caller, who has sent a `config` and knows of no spec. */
+/** Renames the field of an invalid spec to that of the caller's `config`. */
 export function inWordsOfConfig(error: unknown): unknown {
   if (!PlatformError.is(error, 'invalid_sandbox_config') || error.isConflict) return error;
   const field = error.details?.['field'];
   if (typeof field !== 'string') return error;
   const known = Object.keys(FIELDS).find((name) => isPartOf(field, name));
-  // Named by whoever knows `config` already.
+  // It names a field of `config` already.
   if (known === undefined) return error;
   const reason = error.message.startsWith(`${field}: `)
     ? error.message.slice(field.length + 2)
     : error.message;
-  // What follows the name is the same in both, but items of `config` are words without fields.
+  // The rest of the path is the same in both, but items of `config` are strings without fields.
   const told = `${FIELDS[known]}${field.slice(known.length).replace(/^(\[\d+\]).*$/, '$1')}`;
   return new PlatformError('invalid_sandbox_config', `Invalid params: ${told} ${reason}`, {
     details: { ...error.details, field: told, reason },

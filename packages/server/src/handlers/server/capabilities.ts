@@ -14,21 +14,21 @@ import type { PreviewAddresses } from '../previews/preview-place.ts';
 
 type ClassView = RestOutput<RestOperations['capabilities.get']>['isolation']['classes'][number];
 
-/** Weakest last. */
+/** From the strongest to the weakest. */
 const CLASSES = ['microvm', 'gvisor', 'container'] as const;
 
-/** How clients find the SSH gateway and know it. */
+/** Address and host key of the SSH gateway. */
 export interface SshPlace {
   readonly port: number;
   /** `<type> <base64>`. */
   readonly hostKey: string;
-  /** Of the host key, as `ssh` asks its user about it. */
+  /** Of the host key, as `ssh` shows it to its user. */
   readonly fingerprint: string;
 }
 
 export interface CapabilityParts {
   readonly orchestrator: Pick<Orchestrator, 'describe'>;
-  /** Of JSON. */
+  /** Limit for JSON bodies. */
   readonly maxBodyBytes: number;
   /** Null: this server has no SSH gateway. */
   readonly ssh: () => SshPlace | null;
@@ -76,7 +76,7 @@ function describePreviews(place: PreviewAddresses | null) {
   return { domain: place.domain, scheme: place.scheme, port: place.port(), is_open: place.isOpen };
 }
 
-/** Every class that can be asked for, also those that nothing on this host offers. */
+/** Every class that can be requested, also those that this host lacks. */
 function describeClasses({ classes }: OrchestratorDescription): ClassView[] {
   return CLASSES.flatMap((name): ClassView[] => {
     const found = classes.filter(({ isolation }) => isolation === name);

@@ -3,7 +3,7 @@ import type { Handlers } from '../../dispatch/dispatch.ts';
 
 export const HEALTHY_MESSAGE = 'Service is healthy';
 
-/** Why the server cannot do its work, as last seen; null: it can. */
+/** Why the server cannot do its work, according to the last check; null: it can. */
 export type ServiceProblem = () => string | null;
 
 export function healthHandlers(problem: ServiceProblem): Pick<Handlers, 'health.get'> {

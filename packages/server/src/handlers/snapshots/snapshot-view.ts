@@ -25,11 +25,11 @@ function toView(record: SnapshotRecord): Snapshot {
 }
 
 /**
- * The reference client reads the manifest as a descriptor of its own, and refuses one whose digest is not that of the descriptor's
- * canonical text: fields in this order, without white space, labels sorted by the bytes of their names.
+ * The reference client reads the manifest as a descriptor of its own, and checks the digest against the descriptor's canonical text:
+ * fields in this order, without white space, labels sorted by the bytes of their names.
  */
 function toReferenceView(record: SnapshotRecord): Snapshot {
-  // The snapshot worker writes all of them.
+  // The snapshot worker writes all of these fields.
   const { image, state } = record.manifest as {
     readonly image: { readonly ref: string; readonly manifest_digest: string };
     readonly state: { readonly upper: { readonly size_bytes: number } };
@@ -62,7 +62,7 @@ function toReferenceView(record: SnapshotRecord): Snapshot {
   };
 }
 
-/** As text, because objects of JavaScript have an order of their own for names that are numbers. */
+/** Written as text, because JavaScript objects reorder keys that are numbers. */
 function sortedObject(labels: Readonly<Record<string, string>>): string {
   const entries = Object.entries(labels).toSorted(([one], [other]) =>
     Buffer.compare(Buffer.from(one), Buffer.from(other)),

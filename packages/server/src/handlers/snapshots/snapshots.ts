@@ -32,7 +32,7 @@ export interface SnapshotParts {
   readonly database: Database;
   readonly health: EngineHealth;
   readonly storage: HostStorage;
-  /** Told when a snapshot is to be made or removed. */
+  /** Notified when a snapshot is to be made or removed. */
   readonly snapshotWorker: { wake(): void };
 }
 

@@ -10,7 +10,7 @@ import {
 import type { RecordedEvent, RestCall } from '../../dispatch/rest-call.ts';
 import type { Database } from '../../store/database.ts';
 
-/** After these nothing was changed. After anything else somebody has to look. */
+/** After these errors nothing was changed. After others the outcome is unknown. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'invalid_request',
   'invalid_volume_path',
@@ -22,9 +22,8 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * Changes files of a volume and notes it. The engine and the store have no transaction together, so that it will happen
- * is written down first; whatever is killed in between, no change is without an event. `work` gives what is known only
- * afterwards.
+ * Changes files of a volume and records an event. Engine and store share no transaction, so the intent is stored first: if engine or
+ * server is killed in between, there is still an event for every change. `work` returns details that are known only afterwards.
  */
 export async function changeFile(
   database: Database,
@@ -38,7 +37,7 @@ export async function changeFile(
   const origin = { actor, requestId, sourceAddress, organizationId: organization.id };
   const id = await announceFileChange(database, { ...event, ...origin });
   const keepLease = setInterval(() => {
-    // A lease that runs out costs a second event, which says less than the first.
+    // If a lease expires, the worst case is a second, less detailed event.
     extendFileChange(database, id).catch(() => undefined);
   }, FILE_CHANGE_CHECK_MS);
   keepLease.unref();
@@ -68,7 +67,7 @@ function isRefusal(error: unknown): boolean {
   return (PlatformError.is(error) && REFUSALS.has(error.code)) || isNeverSent(error);
 }
 
-/** The engine was not there to be asked. */
+/** The request never reached the engine. */
 function isNeverSent(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('syscall' in error && error.syscall === 'connect') || isNeverSent(error.cause);
@@ -80,6 +79,6 @@ async function noteUnknownEnd(call: RestCall, id: string, event: RecordedEvent):
       await endFileChange(db, id);
       await record(withUnknownEnd(event));
     })
-    // It stays announced, and is told later.
+    // The intent stays stored, and is recorded as an event later.
     .catch(() => undefined);
 }

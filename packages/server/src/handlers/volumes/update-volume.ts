@@ -19,13 +19,13 @@ const MIB = 1024 * 1024;
 const RESIZE_TIMEOUT_MS = 120_000;
 
 export interface VolumeParts extends VolumeMaker {
-  /** Told when a volume is to be made, resized or removed. */
+  /** Notified when a volume is to be made, resized or removed. */
   readonly volumeKeeper: { wake(): void };
 }
 
 /**
- * The engine is resized first, because it may refuse; what is recorded then counts. Where the two differ, because this process
- * ended in between or somebody else changed the volume meanwhile, the keeper brings the engine to the record.
+ * Resizes in the engine first, because it may refuse; the record is authoritative afterwards. If the two differ, because this process
+ * ended in between or another call changed the volume, the keeper brings the engine to the record.
  */
 export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'] {
   return async ({ params, body }, call) => {
@@ -42,10 +42,10 @@ export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'
     const before = check(await requireVolume(parts.database, call, params.id));
     const isResized = capacityGib !== undefined && capacityGib !== before.capacityGib;
     await requireBelowCap(parts.database, call, capacityGib ?? null);
-    // Before the engine has given it: what was filled meanwhile could not be taken back.
+    // Checked before the engine resizes it: space that was filled meanwhile could not be taken back.
     await requireRoomToGrow(parts.database, call, before, capacityGib);
     if (isResized && before.isMade) await resize(parts, before, capacityGib);
-    // Also when what follows is refused: then the engine goes back to what is recorded.
+    // Also when a later step fails: then the engine goes back to the recorded size.
     using _brought = { [Symbol.dispose]: () => isResized && parts.volumeKeeper.wake() };
     const after = await call.commit(
       async ({ db, record }) => {
@@ -79,7 +79,7 @@ async function requireRoomToGrow(
   if (growthGib > 0) await requireRoomForVolume(db, call.organization, growthGib);
 }
 
-/** Without a cap a volume has what others without one have, or what it has already. */
+/** A volume without a cap gets the default size, or keeps a larger one. */
 async function resize(parts: VolumeMaker, volume: VolumeRecord, capacityGib: number | null): Promise<void> {
   const { volumeStore } = parts;
   const signal = AbortSignal.timeout(RESIZE_TIMEOUT_MS);

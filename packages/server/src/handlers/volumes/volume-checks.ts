@@ -31,7 +31,7 @@ export function requireVersion({ expectedVersion }: RestCall, { version }: Volum
   throw new PlatformError('precondition_failed', message, { details: { version } });
 }
 
-/** One volume alone larger than all may be together makes no sense, whatever is free. @throws PlatformError `invalid_request` */
+/** A cap above the limit for all volumes together is invalid, independent of free room. @throws PlatformError `invalid_request` */
 export async function requireBelowCap(
   db: Database,
   { organization }: RestCall,

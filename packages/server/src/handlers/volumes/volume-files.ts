@@ -83,7 +83,7 @@ function changeHandlers(
             await volumeStore.writeVolumeFile(id, path, upload.content, call.signal);
             return { bytes: upload.bytes() };
           } catch (error) {
-            // A body that broke off breaks the connection to the engine too; it is the reason to tell.
+            // A broken body also breaks the connection to the engine; the body's error is the cause.
             throw upload.failure() ?? error;
           }
         },
@@ -125,7 +125,7 @@ function changeHandlers(
   };
 }
 
-/** The volume is there, also in the engine. @returns its id as the engine spells it */
+/** Makes sure that the volume exists, also in the engine. @returns its id as the engine spells it */
 async function requireFiles(parts: VolumeMaker, call: RestCall, givenId: string): Promise<string> {
   const volume = requireActive(await requireVolume(parts.database, call, givenId));
   await ensureMade(parts, volume);
@@ -150,7 +150,7 @@ async function exists(
     await volumeStore.statVolumeFile(id, path, signal);
     return true;
   } catch (error) {
-    // The path itself is clean: what makes it invalid here is a file where it needs a folder.
+    // The path itself is valid: the error means that it has a file where it needs a folder.
     if (PlatformError.is(error, 'volume_file_not_found') || PlatformError.is(error, 'invalid_volume_path')) {
       return false;
     }
@@ -161,7 +161,7 @@ async function exists(
 interface Upload {
   readonly content: ByteSource;
   readonly bytes: () => number;
-  /** What went wrong on the caller's side. */
+  /** The error on the caller's side. */
   readonly failure: () => unknown;
 }
 
@@ -169,7 +169,7 @@ function followUpload(body: ByteSource): Upload {
   let bytes = 0;
   let failure: unknown;
   const chunks = body[Symbol.asyncIterator]();
-  // Around reading alone: whoever takes the chunks may throw its own reason to stop in here.
+  // Wraps reading alone: the consumer of the chunks may throw an error of its own to stop.
   const readChunk = async () => {
     try {
       return await chunks.next();

@@ -4,7 +4,7 @@ import type { VolumeRecord } from '../../store/volumes.ts';
 
 const GIB = 1024 ** 3;
 
-/** Series on the grid of the range, as far as the record reaches. `intervals` are in the order of time. */
+/** Series on the grid of the range, limited to recorded times. `intervals` are in order of time. */
 export function toVolumeMetrics(
   volume: VolumeRecord,
   range: VolumeMetrics['range'],
@@ -32,7 +32,7 @@ function* samplesOf(
   }));
   let index = 0;
   for (let at = start; at <= end; at += stepSecs * 1000) {
-    // Where one interval ends the next begins; the later one counts.
+    // Intervals share their borders; at a border the later one counts.
     while (index < remaining.length && (remaining[index]?.to ?? 0) <= at) index += 1;
     const interval = remaining[index];
     if (interval === undefined) return;

@@ -47,7 +47,7 @@ export function volumeHandlers(parts: VolumeParts): VolumeHandlers {
   };
 }
 
-/** The engine's part is made before the answer; when this process ends before that, the keeper makes it. */
+/** The engine's volume is made before the answer; if this process ends before that, the keeper makes it. */
 function createHandler(parts: VolumeParts): VolumeHandlers['volumes.create'] {
   return async ({ body }, call) => {
     const { name, capacity_gib: capacityGib = null } = body;
@@ -75,7 +75,7 @@ function createHandler(parts: VolumeParts): VolumeHandlers['volumes.create'] {
   };
 }
 
-/** What could not be made is deleted like any other volume: the engine may have made it and not lived to say so. */
+/** A volume that could not be made is deleted like others, because the engine may have made it without answering. */
 async function abandon(parts: VolumeParts, call: RestCall, volume: VolumeRecord): Promise<void> {
   await call.commit(async (change) => {
     await updateVolume(change.db, volume.id, { status: 'deleting' });
@@ -121,7 +121,7 @@ async function requireUnused({ db }: Change, volume: VolumeRecord): Promise<void
   );
 }
 
-/** Recorded on first need; the keeper makes it soon, or its first use does. */
+/** Recorded at first need; made by the keeper soon, or by its first use. */
 async function hostVolume(parts: VolumeParts, call: RestCall): Promise<VolumeRecord> {
   const volume = await ensureHostVolume(parts.database, call.organization.id);
   if (!volume.isMade) parts.volumeKeeper.wake();

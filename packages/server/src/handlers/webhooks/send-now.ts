@@ -15,7 +15,7 @@ interface SendParts {
 type Find = (db: Database) => Promise<WebhookRecord>;
 type DeliveryView = RestOutput<RestOperations['webhooks.test']>;
 
-/** Also of a webhook that is disabled: one tries it before one enables it. */
+/** Works for a disabled webhook too, so that it can be tried before it is enabled. */
 export async function sendTest(parts: SendParts, call: RestCall, find: Find): Promise<DeliveryView> {
   const delivery = await call.commit(async ({ db, record }) => {
     const { id, url } = await find(db);

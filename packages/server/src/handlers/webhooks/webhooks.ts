@@ -35,7 +35,7 @@ export interface WebhookParts {
 
 type WebhookHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `webhooks.${string}`>>;
 
-/** Secrets go out once, when they are made. The audit log has the host of an address: the rest of it may be a secret, too. */
+/** Secrets are returned once, when they are made. The audit log has only the host of an address, because the rest may be a secret too. */
 export function webhookHandlers(parts: WebhookParts): WebhookHandlers {
   const { database } = parts;
   return {

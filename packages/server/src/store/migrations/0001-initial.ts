@@ -38,7 +38,7 @@ async function createSandboxes(db: Kysely<unknown>): Promise<void> {
     .addColumn('ended_at', 'text')
     .addColumn('removed_at', 'text')
     .execute();
-  // A removed sandbox gives its name back.
+  // The name of a removed sandbox can be used again.
   await sql`create unique index sandboxes_name on sandboxes (organization_id, name) where removed_at is null`.execute(
     db,
   );

@@ -137,13 +137,13 @@ async function extendSandboxes(db: Kysely<unknown>): Promise<void> {
   ]) {
     await alter().addColumn(name, 'text').execute();
   }
-  // A sandbox from before had no slug; its id is as unique.
+  // Existing sandboxes have no slug; their id is as unique.
   await sql`update sandboxes set slug = id, updated_at = created_at, state_since = created_at`.execute(db);
   await sql`create unique index sandboxes_slug on sandboxes (slug) where removed_at is null`.execute(db);
   await sql`create index sandboxes_page on sandboxes (organization_id, created_at, id) where removed_at is null`.execute(
     db,
   );
-  // Those that count as running, for quotas.
+  // Sandboxes that count as running, for quotas.
   await sql`create index sandboxes_wanted on sandboxes (organization_id, is_ephemeral) where removed_at is null and desired in ('running', 'restarted')`.execute(
     db,
   );
@@ -157,7 +157,7 @@ async function extendSandboxes(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('sandbox_labels_pk', ['sandbox_id', 'key'])
     .execute();
-  // In the order of the pages, so that a page of matches is read without looking at the rest.
+  // In the order of the pages, so that a page of matches is read from the index without scanning the rest.
   await sql`create index sandbox_labels_match on sandbox_labels (organization_id, key, value, created_at, sandbox_id)`.execute(
     db,
   );
@@ -177,8 +177,8 @@ async function extendRuns(db: Kysely<unknown>): Promise<void> {
   await sql`update runs set organization_id = (select organization_id from sandboxes where sandboxes.id = runs.sandbox_id)`.execute(
     db,
   );
-  // Most questions are about the latest weeks: whatever ended before them is not even looked at. The other columns are what
-  // usage is computed from, so that it is read from the index alone.
+  // Most queries are about the latest weeks, so runs that ended before are skipped. The other columns are the inputs
+  // of the usage computation, which is answered from the index alone.
   await sql`create index runs_period on runs (organization_id, ended_at, started_at, sandbox_id, vcpus, memory_mib, disk_mib)`.execute(
     db,
   );

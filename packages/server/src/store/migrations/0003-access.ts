@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Ways into a sandbox beside the API: keys of SSH, tokens of previews. */
+/** Access to a sandbox beside the API: SSH keys and preview tokens. */
 export const access: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -15,7 +15,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'text', (column) => column.notNull())
     .addColumn('last_used_at', 'text')
     .execute();
-  // Two users may have one key, because nobody can prove here that it is only theirs.
+  // Two users may have the same key, because possession of a public key proves nothing.
   await sql`create unique index ssh_keys_user on ssh_keys (user_id, fingerprint)`.execute(db);
   await sql`create index ssh_keys_fingerprint on ssh_keys (fingerprint)`.execute(db);
   await db.schema

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What makes usage and events true also after clocks were set, hosts went down and servers were killed. */
+/** Keeps usage and events correct when clocks are set, hosts go down and servers are killed. */
 export const truth: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -24,7 +24,7 @@ async function followClocks(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('runs').addColumn('boot_id', 'text').execute();
   await db.schema.alterTable('runs').addColumn('reported_start', 'text').execute();
   await sql`update runs set reported_start = started_at`.execute(db);
-  // The start of a run moves with the clock; what tells runs apart is what was reported.
+  // The start of a run moves with the clock; a run is identified by its reported start.
   await sql`drop index runs_started`.execute(db);
   await sql`create unique index runs_reported on runs (sandbox_id, reported_start)`.execute(db);
 }

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** What a sandbox really has, whose folders of the host it may mount, and what is written to its disk before it first runs. */
+/** Resolved specs, permission to mount host folders, and files to write to the disk before the first run. */
 export const resolvedSpecs: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Where the chain of an organization's events begins, after the oldest were removed. */
+/** Where the event chain of an organization starts after the oldest events were removed. */
 export const retention: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

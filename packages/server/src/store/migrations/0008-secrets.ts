@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Secrets of organizations, and which sandboxes have yet to be given a new value. */
+/** Secrets of organizations, and which sandboxes have not received a new value yet. */
 export const secrets: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** How people sign in: passwords, second factors, sessions and links that work once. */
+/** Sign-in: passwords, second factors, sessions and one-time links. */
 export const accounts: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

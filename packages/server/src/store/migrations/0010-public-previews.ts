@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Previews that open without a token, for as long as somebody asked for. */
+/** Previews that open without a token, until an optional expiry. */
 export const publicPreviews: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

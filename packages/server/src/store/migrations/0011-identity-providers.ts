@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Providers that members of an organization sign in at, whom they know there, and sessions that are for one organization. */
+/** Identity providers of organizations, their identities, and sessions that are limited to one organization. */
 export const identityProviders: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

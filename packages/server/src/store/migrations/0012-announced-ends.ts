@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** The end of a run that its organization was told of before it came. */
+/** The scheduled end of a run that its organization was notified of. */
 export const announcedEnds: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Where organizations are told of their events, and what is on its way there. */
+/** Webhooks of organizations, and the queue of their deliveries. */
 export const webhooks: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
@@ -23,7 +23,7 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('updated_at', 'text', (column) => column.notNull())
     .execute();
   await sql`create index webhooks_organization on webhooks (organization_id)`.execute(db);
-  // Without a reference to the webhook: those of one that was removed go later, in parts.
+  // No foreign key to the webhook: deliveries of a removed webhook are deleted later, in batches.
   await db.schema
     .createTable('webhook_deliveries')
     .addColumn('id', 'text', (column) => column.primaryKey())

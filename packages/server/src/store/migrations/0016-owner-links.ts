@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** A link for the first person of a server, who is nobody yet. */
+/** A link with which the first user of a server creates their account. */
 export const ownerLinks: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {

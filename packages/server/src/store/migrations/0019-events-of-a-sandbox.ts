@@ -1,12 +1,12 @@
 import { PostgresAdapter, sql, type Kysely } from 'kysely';
 import type { Migration } from 'kysely/migration';
 
-/** Events are found by the sandbox that they are about, however many others there are. */
+/** Index that finds the events of one sandbox, independent of the number of other events. */
 export const eventsOfASandbox: Migration = { up };
 
 async function up(db: Kysely<unknown>): Promise<void> {
-  // Not of a column: what an event is about stands in its payload, which the hash of the chain covers. PostgreSQL would refuse
-  // to read some payloads as JSON, those with a zero character say.
+  // Not a column: the subject of an event is in its payload, which the hash of the chain covers. Not a cast to JSON:
+  // PostgreSQL refuses some payloads, for example those with a zero character.
   const sandbox =
     db.getExecutor().adapter instanceof PostgresAdapter
       ? sql`substring(payload from '"sandbox_id":"([0-9a-f-]{36})"')`

@@ -142,7 +142,7 @@ async function askUser(extra: ToolExtra, params: ElicitRequestFormParams): Promi
   return [text(`Elicitation completed: action=${action}, content=${JSON.stringify(content ?? {})}`)];
 }
 
-/** The client comes back for the answer. */
+/** The client reconnects for the answer. */
 async function dropStream({ extra }: Parameters<Run>[0]): Promise<Content> {
   extra.closeSSEStream?.();
   await delay(2 * STEP_MS);

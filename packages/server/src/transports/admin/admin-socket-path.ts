@@ -1,6 +1,9 @@
 import { join } from 'node:path';
 
-/** Where the operator's own commands ask, without a key: only the server's user and root can reach it. */
+/**
+ * The socket for local commands of the operator. It needs no key, because only the server's user and root can open
+ * it.
+ */
 export function adminSocketPath(serverFolder: string): string {
   return join(serverFolder, 'admin.sock');
 }

@@ -26,11 +26,11 @@ export async function openAdminSocket(
       .then((result) => send(response, 200, result))
       .catch((error: unknown) => sendFailure(response, error, parts.logger));
   });
-  // We hold the lock of the folder, so a socket that is there was left by a server that is gone.
+  // We hold the lock of the folder, so an existing socket is left over from a dead server.
   await rm(path, { force: true });
   server.listen(path);
   await untilListening(server);
-  // SAFETY: the folder is 0700 already; the socket says the same of itself.
+  // SAFETY: the folder is 0700 already; the mode of the socket is a second barrier.
   await chmod(path, 0o600);
   return {
     close: async () => {
@@ -42,7 +42,7 @@ export async function openAdminSocket(
   };
 }
 
-/** Whatever it is asked that it does not know, it answers with its status: that is what most commands want. */
+/** Answers a request. Unknown methods and paths get the status, which is what most commands need. */
 async function answer(parts: AdminParts, method: string, { pathname, searchParams }: URL): Promise<unknown> {
   const [, what, id] = pathname.split('/');
   if (what !== 'orphans') return await parts.gatherStatus();

@@ -8,18 +8,18 @@ import { listSandboxes } from '../../store/sandboxes.ts';
 
 const METRICS_TIMEOUT_MS = 2000;
 
-/** What `svc server status` shows of a server that runs. */
+/** The output of `svc server status` for a running server. */
 export interface ServerStatus {
   readonly url: string;
   readonly isDev: boolean;
   readonly startedAt: string;
-  /** Whether anybody has an account; false: nobody can sign in yet. */
+  /** Whether there are user accounts; false: sign-in is not possible yet. */
   readonly hasPeople: boolean;
-  /** How many keys were handed out and still count. */
+  /** Number of issued keys that are still valid. */
   readonly keys: number;
   readonly engine: {
     readonly isHealthy: boolean;
-    /** Why it is not healthy. */
+    /** Why it is unhealthy. */
     readonly reason: string | null;
     readonly isolation: string | null;
   };
@@ -56,7 +56,7 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
     hasPeople(database),
   ]);
   const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
-  // What is known is shown, also while the engine is away.
+  // The command works while the engine is unreachable, too.
   const usage = current.isHealthy ? await orchestrator.metrics(signal).catch(() => []) : [];
   const disk = current.isHealthy ? await orchestrator.storage(signal).catch(() => null) : null;
   const byId = new Map(usage.map((report) => [report.id, report]));

@@ -1,2 +1,5 @@
-/** Pages in browsers cannot set headers of a WebSocket: they offer a protocol of this name with their credential behind it. */
+/**
+ * Prefix of the WebSocket subprotocol that carries the credential of a page, because browsers cannot set headers of a
+ * WebSocket.
+ */
 export const BEARER_PROTOCOL = 'svc.bearer.';

@@ -9,17 +9,17 @@ const MAP = 5;
 const TAG = 6;
 const SIMPLE = 7;
 const TRUE = 0xf5;
-/** Ends what has no length of its own. */
+/** Ends an item of indefinite length. */
 const BREAK = 0xff;
 const INDEFINITE = 31;
 const MAX_DEPTH = 16;
 
-/** The items of an array, or the pairs of a map: `next` says whether there is another one to read. */
+/** Iterates over the items of an array or the pairs of a map: `next` says whether there is another one to read. */
 export interface CborItems {
   next(): boolean;
 }
 
-/** Goes through one CBOR item from front to back without building values of it. Every method throws FrameError. */
+/** Reads one CBOR item from front to back without building its value. Every method throws FrameError. */
 export class CborReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
@@ -34,14 +34,14 @@ export class CborReader {
     return this.#peek() >> 5 === TEXT;
   }
 
-  /** Consumes the item, whatever it is. */
+  /** Consumes an item of any type; says whether it was `true`. */
   isTrue(): boolean {
     const isTrue = this.#peek() === TRUE;
     this.skip();
     return isTrue;
   }
 
-  /** The UTF-8 of a text that comes in one piece. */
+  /** The UTF-8 bytes of a text of definite length. */
   text(): Uint8Array {
     return this.#string(TEXT);
   }
@@ -74,12 +74,12 @@ export class CborReader {
     else this.#head();
   }
 
-  /** Nothing may follow. */
+  /** Throws unless all bytes were consumed. */
   end(): void {
     if (this.#position !== this.#bytes.length) throw malformed();
   }
 
-  /** In one piece or in several, which are strings of the same kind. */
+  /** Skips a string of definite length, or a sequence of chunks of the same type. */
   #skipString(major: number): void {
     if ((this.#peek() & 0x1f) !== INDEFINITE) return void this.#string(major);
     this.#position += 1;
@@ -87,7 +87,7 @@ export class CborReader {
     this.#position += 1;
   }
 
-  /** Strings in several pieces are legal CBOR, but no client sends them where we look. */
+  /** Refuses strings of indefinite length: they are legal CBOR, but no client sends them in these places. */
   #string(major: number): Uint8Array {
     const head = this.#head();
     if (head.major !== major || head.value === undefined) throw malformed();
@@ -117,7 +117,7 @@ export class CborReader {
     return byte;
   }
 
-  /** Value: undefined when the length is not given. */
+  /** `value` is undefined for an indefinite length. */
   #head(): { readonly major: number; readonly value: number | undefined } {
     const first = this.#peek();
     this.#position += 1;
@@ -145,7 +145,7 @@ export class CborReader {
     if (size === 1) return this.#view.getUint8(this.#position);
     if (size === 2) return this.#view.getUint16(this.#position);
     if (size === 4) return this.#view.getUint32(this.#position);
-    // Beyond 2^53 it is no length of anything here.
+    // Precise up to 2^53, which is more than any length here.
     return Number(this.#view.getBigUint64(this.#position));
   }
 }

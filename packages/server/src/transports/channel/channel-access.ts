@@ -15,7 +15,7 @@ export interface ChannelAccessParts {
   readonly identify: Identify;
 }
 
-/** Who may open a channel to which sandbox: whoever may use the sandbox over the control plane. */
+/** Authorizes channels: a caller who may use a sandbox over the control plane may open a channel to it. */
 export class ChannelAccess {
   readonly #parts: ChannelAccessParts;
 

@@ -1,12 +1,12 @@
 import { PlatformError } from '@svc/contract';
 
-/** How many channels may be open at once on this server. */
+/** Limits on open channels of this server. */
 export interface ChannelLimits {
   readonly perSandbox: number;
   readonly perOrganization: number;
 }
 
-/** Counts open channels, so that nobody takes all of them. */
+/** Counts open channels, so that one caller cannot take all of them. */
 export class ChannelSlots {
   readonly #limits: ChannelLimits;
   readonly #bySandbox = new Map<string, number>();
@@ -17,7 +17,7 @@ export class ChannelSlots {
   }
 
   /**
-   * Returns what gives the slot back; calling it again does nothing.
+   * Takes a slot. @returns an idempotent function that releases it
    * @throws PlatformError `rate_limited`
    */
   take(sandboxId: string, organizationId: string): () => void {

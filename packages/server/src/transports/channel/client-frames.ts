@@ -2,30 +2,30 @@ import { FrameError, MAX_FRAME_BYTES } from '@svc/contract/frames';
 
 const LENGTH_BYTES = 4;
 const HEAD_BYTES = 9;
-/** Id and flags, which the length word counts beside the body. */
+/** Id and flags, which the length word includes. */
 const LEAST_LENGTH = 5;
 const SESSION_START = 2;
 const SHUTDOWN = 4;
 
-/** What a client sent, in order: bytes to pass on as they are, or one whole frame that begins a session. */
+/** Input of a client, in order: bytes to forward unchanged, or one complete frame that begins a session. */
 export type ClientPiece =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
   | { readonly kind: 'session'; readonly bytes: Uint8Array };
 
 /**
- * Follows the frames in a client's bytes without opening them. Only frames that begin a session are held back until they
- * are whole, which costs at most one frame; everything else passes through unbuffered. What svc-init does depends on flags
- * that fit the type, so a process cannot begin with any other frame.
+ * Splits a client's bytes into frames without decoding them. Buffers only frames that begin a session, one at a time;
+ * everything else is forwarded unbuffered. svc-init accepts only flags that fit the type, so a process cannot begin
+ * with another frame.
  */
 export class ClientFrames {
   readonly #head = Buffer.alloc(HEAD_BYTES);
   #headFilled = 0;
-  /** Bytes of the current frame's body that are still to come. */
+  /** Remaining bytes of the current frame's body. */
   #left = 0;
-  /** The parts of a session's first frame; undefined while other frames pass. */
+  /** The received parts of a frame that begins a session; undefined during other frames. */
   #held: Uint8Array[] | undefined;
 
-  /** @throws FrameError when this cannot be frames, or is one that clients may not send */
+  /** @throws FrameError when the bytes are not frames, or are a frame that clients may not send */
   *push(chunk: Uint8Array): Generator<ClientPiece> {
     let position = 0;
     while (position < chunk.length) {
@@ -56,7 +56,7 @@ export class ClientFrames {
     return part.length;
   }
 
-  /** Returns the head when it is to be passed on. */
+  /** Returns the head if the frame is to be forwarded. */
   #beginFrame(): Uint8Array | undefined {
     const length = this.#head.readUInt32BE(0);
     if (length < LEAST_LENGTH || length > MAX_FRAME_BYTES) {

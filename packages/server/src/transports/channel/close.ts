@@ -1,6 +1,6 @@
 import { OUT_OF_MEMORY_CLOSE } from '@svc/contract/channel';
 
-/** Why a WebSocket is closed: codes of RFC 6455, and ours. */
+/** Close codes of a WebSocket: those of RFC 6455, and our own. */
 export const CLOSE = {
   normal: 1000,
   goingAway: 1001,
@@ -10,7 +10,7 @@ export const CLOSE = {
   outOfMemory: OUT_OF_MEMORY_CLOSE,
 } as const;
 
-/** The protocol has room for 123 bytes. */
+/** The protocol allows 123 bytes. */
 const MAX_REASON_LENGTH = 120;
 
 export function closeReason(text: string): string {

@@ -20,16 +20,16 @@ import { toBytes } from './raw-data.ts';
 import type { Visit } from './web-socket-door.ts';
 
 const OPERATION = 'code.stream';
-/** Runs wait with what they have to tell while so much of it is on its way to the client. */
+/** Runs stop sending while more unsent bytes than this are queued for the client. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
-/** After so long a client is told that its code was taken, when there was nothing else to tell. */
+/** After this time without another event, the client is told that its run has begun. */
 const BEGUN_MS = 1000;
 
 export interface CodeChannelParts {
   readonly dispatch: Pick<RestDispatch, 'call'>;
-  /** Of calls at work: a run is one. */
+  /** Limits concurrent calls; each run is one. */
   readonly calls: CallShares;
-  /** Of a request that does the same. */
+  /** Limit of the corresponding HTTP request. */
   readonly maxBodyBytes: number;
   readonly rateLimiter: RateLimiter | null;
   readonly events: EventQueue;
@@ -38,8 +38,9 @@ export interface CodeChannelParts {
 }
 
 /**
- * Runs code over a WebSocket that is held open, as `POST …/code/stream` does over a request. A client sends objects with an `id` of its
- * own, each greater than the one before; what comes back has the `id` of its run. Messages to the client are lines of JSON.
+ * Runs code over a WebSocket that stays open, as `POST …/code/stream` does over a request. A client sends objects
+ * with increasing `id`s of its own choice; the events of a run carry its `id`. Messages to the client are lines of
+ * JSON.
  */
 export class CodeChannel {
   readonly #parts: CodeChannelParts;
@@ -63,7 +64,7 @@ class CodeConnection {
   readonly #runs = new Map<number, AbortController>();
   readonly over: Promise<void>;
   #lastId = 0;
-  /** What is to be said at the end of this turn of the event loop. */
+  /** Lines to send at the end of this turn of the event loop. */
   #lines = '';
   #saying: NodeJS.Immediate | undefined;
   #sent: Promise<void> = Promise.resolve();
@@ -73,7 +74,7 @@ class CodeConnection {
     this.#visit = visit;
     this.#parts = parts;
     const keepAlive = new KeepAlive(client, { keepAliveMs: parts.keepAliveMs, recheck: visit.recheck });
-    // ws closes the connection by itself, with the code that fits; this only keeps the error from being thrown.
+    // ws closes the connection itself, with a fitting code; the listener prevents an uncaught error.
     client.on('error', () => undefined);
     client.on('message', (data) => this.#take(data));
     this.over = new Promise((resolve) => {
@@ -127,7 +128,7 @@ class CodeConnection {
         const work = this.#workOf(again ?? { connection: this.#name, id }, run, again !== undefined);
         const answer = await dispatch.call(OPERATION, this.#requestOf(run, work, over), authority);
         if (answer.kind === 'replay') throw new Error('what has no key is not remembered');
-        // The handler's output is of the kind that the table says.
+        // The handler returns the output type that the table declares.
         for await (const event of answer.output as AsyncIterable<ServerEvent>) {
           clearTimeout(begun);
           this.#tell(id, event);
@@ -171,14 +172,14 @@ class CodeConnection {
     };
   }
 
-  /** The code begins while its event is being written. */
+  /** Writes the event concurrently with the start of the code. */
   #note(event: NewEvent, over: AbortController): void {
     this.#parts.events
       .append(event)
       .catch(() => over.abort(new PlatformError('unavailable', 'the audit log cannot be written')));
   }
 
-  /** Code that is asked for again runs once, if it is the same. */
+  /** The identity of a run: a repeated request with the same code resumes the run instead of starting another. */
   #workOf(name: RunName, body: unknown, isRepeat: boolean): Work {
     const { sandbox, authority } = this.#visit;
     const id = createHash('sha256')
@@ -188,7 +189,7 @@ class CodeConnection {
     return { id, isRepeat };
   }
 
-  /** Nothing came of it, as of a request that is not answered with 200. */
+  /** The event for a run that failed before it began; an HTTP request would get a status other than 200. */
   #refusalOf(error: unknown): ServerEvent {
     if (isCallerGone(error)) return { event: 'cancelled', data: {} };
     const { status, body } = describeRestFailure(error, this.#visit.request.id);
@@ -202,7 +203,7 @@ class CodeConnection {
     if (this.#lines.length > MAX_UNSENT_BYTES) this.#flush();
   }
 
-  /** What is said in one turn goes together, because each piece wakes the client. */
+  /** Batches the lines of one turn, because each piece wakes the client. */
   #say(line: object): void {
     this.#lines += `${JSON.stringify(line)}\n`;
     this.#saying ??= setImmediate(() => this.#flush());
@@ -213,7 +214,7 @@ class CodeConnection {
     this.#saying = undefined;
     const lines = this.#lines;
     this.#lines = '';
-    // One that left is noticed by its end; nobody is told any more then.
+    // The callback also runs when the client has left; its close event cleans up.
     this.#sent = new Promise((resolve) => this.#client.send(lines, { binary: true }, () => resolve()));
   }
 }

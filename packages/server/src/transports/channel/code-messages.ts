@@ -3,7 +3,7 @@ import { PlatformError } from '@svc/contract';
 
 const MAX_NAME_LENGTH = 64;
 
-/** A run by its connection and its number there: nothing else is ever called so. */
+/** Globally unique name of a run: its connection and its number there. */
 export interface RunName {
   readonly connection: string;
   readonly id: number;
@@ -12,16 +12,16 @@ export interface RunName {
 export interface RunMessage {
   readonly kind: 'run';
   readonly id: number;
-  /** Not checked yet: as the body of a request that runs code. */
+  /** The body of the request, not validated yet. */
   readonly run: unknown;
-  /** The run, on a connection that broke, that is asked for once more. */
+  /** The run of a broken connection that this message repeats. */
   readonly again: RunName | undefined;
 }
 
-/** What a client says on a connection for code. */
+/** A message of a client on a connection for code. */
 export type CodeMessage = RunMessage | { readonly kind: 'cancel'; readonly id: number };
 
-/** What was said cannot be answered, because it does not say which run it is about. */
+/** A message without the id of a run, which therefore cannot be answered. */
 export class CodeMessageError extends Error {
   constructor(message: string) {
     super(message);

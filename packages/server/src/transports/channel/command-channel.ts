@@ -23,7 +23,7 @@ export interface CommandChannelParts {
   readonly keepAliveMs: number;
 }
 
-/** The command channel of a sandbox: frames, handed on between a WebSocket and the sandbox. */
+/** The command channel of a sandbox: forwards frames between a WebSocket and the sandbox. */
 export class CommandChannel {
   readonly #parts: CommandChannelParts;
   readonly #openChannel: OpenChannel;
@@ -33,7 +33,7 @@ export class CommandChannel {
     this.#openChannel = createOpenChannel(parts.orchestrator, parts.database);
   }
 
-  /** The stream to the sandbox comes first: a client that gets its WebSocket has a sandbox behind it. */
+  /** Connects to the sandbox before it accepts the WebSocket, so that an open WebSocket has a sandbox behind it. */
   async serve(visit: Visit): Promise<{ readonly over: Promise<void> }> {
     const stream = await this.#openStream(visit);
     const client = await visit.accept().catch((error: unknown) => {
@@ -71,7 +71,7 @@ export class CommandChannel {
       explainEnd: () => explainEnd(this.#openChannel, sandbox),
       recheck,
       onExec: async (exec) => {
-        // When it begins: bytes are handed on, and nobody here looks for its end.
+        // Marks the start only: the bytes are forwarded unread, so the end is not seen here.
         span?.child('exec', { attributes: { 'svc.sandbox.id': sandbox.id } }).end();
         await this.#parts.events.append({
           organizationId: organization.id,
@@ -87,12 +87,12 @@ export class CommandChannel {
   }
 }
 
-/** It was never made in the orchestrator: to callers that is a sandbox that did not start yet. */
+/** The engine has not created the sandbox; to callers it has not started yet. */
 function notRunning(sandbox: SandboxRecord): PlatformError {
   return new PlatformError('sandbox_not_running', `Sandbox '${sandbox.name}' is not running; start it first`);
 }
 
-/** What a client is told whose channel the sandbox has ended: it may have run out of memory. */
+/** Why the sandbox ended the channel, for the client: it may have run out of memory. */
 async function explainEnd(openChannel: OpenChannel, { id, name }: SandboxRecord): Promise<ChannelEnd> {
   const why = await explainBreak((signal) => openChannel(id, signal));
   const { reason, ended } = PlatformError.is(why) ? (why.details ?? {}) : {};

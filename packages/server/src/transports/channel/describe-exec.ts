@@ -4,21 +4,25 @@ import { CborReader } from './cbor-reader.ts';
 const EXEC_REQUESTS: ReadonlySet<string> = new Set(['core.exec.request', 'svc.detached.start']);
 const MAX_COMMAND_LENGTH = 256;
 const BODY_START = 9;
-/** SAFETY: to the sandbox a byte order mark is a character. A key behind one is another key, and what it holds is not what runs. */
+/**
+ * SAFETY: the sandbox keeps a byte order mark as a character. If the decoder dropped it, a key with one would be read
+ * here as a key that the sandbox ignores.
+ */
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** What the audit log says of a process that a client asks for. Its environment may hold secrets and is left out. */
+/** What the audit log records of a requested process. The environment is omitted, because it may hold secrets. */
 export interface ExecDescription {
-  /** Program and arguments, cut off when they are long. */
+  /** Program and arguments, truncated when long. */
   readonly command: string;
   readonly user: string | null;
   readonly tty: boolean;
 }
 
 /**
- * Undefined when the frame asks for something else than a process. Looks at every byte at most once and keeps only what it
- * shows, so a large request costs no more than its length.
- * @throws FrameError when it cannot be read, so that nobody starts a process in a way that only the sandbox understands
+ * Describes the process that a frame requests; undefined when the frame requests something else. Reads every byte at
+ * most once and keeps only what is shown, so the cost is linear.
+ * @throws FrameError when the frame cannot be decoded, so that a client cannot start a process that only the sandbox
+ * understands
  */
 export function describeExec(frame: Uint8Array): ExecDescription | undefined {
   let type: string | undefined;
@@ -49,7 +53,7 @@ function describeRequest(payload: Uint8Array): ExecDescription {
 
 type FieldReaders = Readonly<Record<string, (reader: CborReader) => unknown>>;
 
-/** Reads a map that is all of the bytes. A field that comes twice is refused: two readers may disagree which one counts. */
+/** Reads a map that fills all bytes. Refuses duplicate fields: two readers may disagree on which one counts. */
 function readFields(bytes: Uint8Array, fields: FieldReaders): void {
   const reader = new CborReader(bytes);
   const seen = new Set<string>();
@@ -65,7 +69,7 @@ function readFields(bytes: Uint8Array, fields: FieldReaders): void {
   reader.end();
 }
 
-/** As many as can be shown; the others are passed over. */
+/** The first words, as many as are shown; skips the rest. */
 function firstWords(reader: CborReader): readonly string[] {
   const words: string[] = [];
   let length = 0;
@@ -81,7 +85,10 @@ function firstWords(reader: CborReader): readonly string[] {
   return words;
 }
 
-/** A character has at most four bytes; what is cut in half at the end is beyond what is shown. */
+/**
+ * Cuts the text at the number of bytes that covers the shown characters, of up to four bytes each; a character that
+ * the cut splits is not shown.
+ */
 function beginning(text: Uint8Array): string {
   return utf8.decode(text.subarray(0, 4 * (MAX_COMMAND_LENGTH + 1))).slice(0, MAX_COMMAND_LENGTH + 1);
 }

@@ -3,7 +3,7 @@ import type { Database } from '../../store/database.ts';
 import { inTransaction } from '../../store/in-transaction.ts';
 import { appendEvent, type NewEvent } from '../../store/events.ts';
 
-/** A commit per process would cost more than starting the process. */
+/** Time to collect a batch: a commit per process would cost more than starting the process. */
 const GATHER_MS = 10;
 
 interface Waiting {
@@ -12,13 +12,13 @@ interface Waiting {
 }
 
 /**
- * Writes audit events of things that have no transaction of their own. Events of one organization are written in the order
- * in which they came, as many together as gather in a moment: a chain is one row, and each commit waits for the disk, with
- * SQLite everybody with it.
+ * Writes audit events that belong to no transaction, in batches. Events of one organization are written in order.
+ * Batches because a chain is serialized by one row, and each commit waits for the disk, on SQLite together with all
+ * other writers.
  */
 export class EventQueue {
   readonly #database: Database;
-  /** By organization; an entry exists while somebody writes. */
+  /** By organization; an entry exists while a writer is active. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #writing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
@@ -27,7 +27,7 @@ export class EventQueue {
     this.#database = database;
   }
 
-  /** Resolves when the event is on the disk. */
+  /** Resolves after fsync of the event. */
   append(event: NewEvent): Promise<void> {
     const waiting: Waiting = { event, done: Promise.withResolvers<void>() };
     const queue = this.#waiting.get(event.organizationId);
@@ -39,7 +39,7 @@ export class EventQueue {
     return waiting.done.promise;
   }
 
-  /** Nothing waits to be written any more when this is over. */
+  /** Resolves when all events are written. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.all(this.#writing);
@@ -47,7 +47,7 @@ export class EventQueue {
 
   async #write(organizationId: string): Promise<void> {
     for (;;) {
-      // At the end of the server nothing more gathers.
+      // `close` ends the collection early.
       await delay(GATHER_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       const batch = this.#waiting.get(organizationId) ?? [];
       if (batch.length === 0) return void this.#waiting.delete(organizationId);

@@ -27,7 +27,7 @@ const GREETING = Buffer.concat([
   }),
 ]);
 
-/** What clients send. */
+/** Requests of clients. */
 const REQUESTS: readonly (readonly [string, Payload])[] = [
   ['core.exec.request', { cmd: 'true', args: ['a', 'b'], env: ['A=b'], cwd: '/', user: 'root', tty: false }],
   ['core.exec.stdin', { data: Buffer.from('input') }],
@@ -56,7 +56,7 @@ const STATE = {
 };
 const SIZES = { stdout: 0, stderr: 0, stdout_from: 0, stderr_from: 0 };
 
-/** What sandboxes answer: a process, a file, a connection, in any order. */
+/** Answers of sandboxes: a process, a file, a connection, in any order. */
 const ANSWERS: readonly (readonly [string, Payload])[] = [
   ['core.exec.started', { pid: 7 }],
   ['core.exec.stdout', { data: Buffer.from('output') }],
@@ -86,7 +86,7 @@ const ANSWERS: readonly (readonly [string, Payload])[] = [
   ['svc.udp.data', { data: Buffer.from('datagram') }],
 ];
 
-/** A sandbox's end that hands what it gets to `receive`. */
+/** The sandbox's end of a stream; passes received bytes to `receive`. */
 function scripted(receive: (chunk: Uint8Array, stream: Duplex) => void): Duplex {
   const stream = new Duplex({
     read: () => undefined,
@@ -120,7 +120,7 @@ test(`of ${FRAMES} mutated frames of clients the sandbox gets what was sent, and
       if (damage === 'length') break;
     }
     socket.close();
-    // Told, not asked for every few milliseconds: a million frames are some hundred thousand channels.
+    // Waits for an event instead of polling: a million frames take some hundred thousand channels.
     await withinTime(over.promise, `seed ${SEED}, frame ${sent}: a channel does not end`);
     for (const end of cleanUp) end();
     const got = Buffer.concat(arrived);
@@ -154,7 +154,7 @@ async function withinTime(done: Promise<void>, otherwise: string): Promise<void>
   }
 }
 
-/** Frames that a sandbox would start a process for. */
+/** Number of frames for which a sandbox would start a process. */
 function processesIn(bytes: Uint8Array): number {
   let count = 0;
   const splitter = new FrameSplitter();
@@ -164,12 +164,15 @@ function processesIn(bytes: Uint8Array): number {
       if (type === 'core.exec.request' || type === 'svc.detached.start') count += 1;
     }
   } catch {
-    // The rest is no frames; a sandbox reads no further either.
+    // The rest is not frames; a sandbox stops reading here too.
   }
   return count;
 }
 
-/** Undefined when it cannot be read, or its flags are not those of its type: a sandbox starts nothing then. */
+/**
+ * The type of a frame; undefined when it cannot be decoded or its flags do not fit its type, in which case a sandbox
+ * starts nothing.
+ */
 function typeOf(frame: Uint8Array): string | undefined {
   try {
     const { type, flags } = decodeMessage(frame);
@@ -202,7 +205,7 @@ test(`${FRAMES} mutated answers of a sandbox end calls with a result or in words
   for (let call = 0; call < FRAMES / ANSWERS_PER_CALL; call++) {
     server.orchestrator.createAgent = () =>
       scripted((chunk, stream) => {
-        // What a process gets as input may follow its request at once.
+        // Input of a process may follow its request in the same chunk.
         const [request = chunk] = new FrameSplitter().push(chunk);
         const { id, type: asked } = decodeMessage(request);
         for (let count = 0; count < ANSWERS_PER_CALL; count++, sent++) {
@@ -227,7 +230,7 @@ test(`${FRAMES} mutated answers of a sandbox end calls with a result or in words
   assert.ok(results > 0, 'some answers must be understood');
 });
 
-/** Those of the same group of messages: `core.fs`, `svc.detached`. */
+/** The answers of the same message group: `core.fs`, `svc.detached`. */
 function answersTo(asked: string): typeof ANSWERS {
   const group = asked.split('.').slice(0, 2).join('.');
   const fitting = ANSWERS.filter(([type]) => type.startsWith(group));

@@ -2,14 +2,13 @@ import { PlatformError } from '@svc/contract';
 import type { WebSocket } from 'ws';
 import { CLOSE } from './close.ts';
 
-/** A look that comes so much later than it should says that this process did not run. */
+/** A check that is late by this factor means that this process was not scheduled. */
 const LATE_FACTOR = 1.5;
 
 /**
- * Finds out when a client is gone without a word, and when it may not go on. A client that is being held back, or that is
- * slow to read, cannot answer a ping: it is pinged all the same, because writing to a connection that is gone fails, but
- * its silence is not held against it. Nor is it when this process could not listen meanwhile, because it was stopped or starved:
- * the answer may lie there unread.
+ * Disconnects a client that is unreachable or has lost its permission. A client that is paused, or slow to read,
+ * cannot answer a ping: it is pinged anyway, because a write to a dead connection fails, but a missing answer is
+ * ignored. It is ignored too when this process was stopped or starved: the answer may be in the socket, unread.
  */
 export class KeepAlive {
   readonly #client: WebSocket;
@@ -46,7 +45,7 @@ export class KeepAlive {
     try {
       await this.#recheck();
     } catch (error) {
-      // A store that cannot be asked says nothing about the client.
+      // An unavailable store is no reason to disconnect the client.
       if (PlatformError.is(error)) client.close(CLOSE.refused, error.code);
     }
   }

@@ -30,7 +30,7 @@ function cut(bytes: Buffer, lengths: readonly number[]): readonly Buffer[] {
   return pieces;
 }
 
-/** As any server reads them: each payload with the mask that stands before it. */
+/** Decodes like a server: unmasks each payload with the mask in its head. */
 function decode(bytes: Buffer): readonly string[] {
   const payloads: string[] = [];
   for (let start = 0; start < bytes.length;) {

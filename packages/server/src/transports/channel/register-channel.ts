@@ -5,7 +5,7 @@ import { EventQueue } from './event-queue.ts';
 import { WebSocketDoor, type DoorParts } from './web-socket-door.ts';
 
 export interface ChannelSettings extends Pick<DoorParts, 'limits'> {
-  /** How often a client is pinged, and asked for its credential again. */
+  /** Interval between pings, and between checks of the client's permission. */
   readonly keepAliveMs: number;
 }
 
@@ -16,11 +16,13 @@ export const DEFAULT_CHANNEL_SETTINGS: ChannelSettings = {
 
 export interface ChannelParts extends Omit<DoorParts, 'limits'> {
   readonly settings: ChannelSettings;
-  /** Null: code cannot be run over a channel here. */
+  /** Null: channels for code are disabled. */
   readonly code: Pick<CodeChannelParts, 'dispatch' | 'calls' | 'maxBodyBytes'> | null;
 }
 
-/** What a client holds open to a sandbox: its command channel at `agent`, and one for code at `code/channel`. */
+/**
+ * Registers the WebSockets of a sandbox: its command channel at `agent`, and the channel for code at `code/channel`.
+ */
 export function registerChannel(server: FastifyInstance, parts: ChannelParts): void {
   const { database, orchestrator, rateLimiter, logger, settings, code } = parts;
   const { limits, keepAliveMs } = settings;

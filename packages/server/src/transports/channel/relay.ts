@@ -7,47 +7,47 @@ import { describeExec, type ExecDescription } from './describe-exec.ts';
 import { KeepAlive } from './keep-alive.ts';
 import { toBytes } from './raw-data.ts';
 
-/** A client is read no further while this much of what it sent waits for the sandbox. */
+/** Reading from a client pauses while more bytes than this are queued for the sandbox. */
 const MAX_WAITING_BYTES = 1024 * 1024;
 const JOINED_BYTES = 16 * 1024;
-/** How often a client that is not being read is written to: that fails when it is gone, and nothing else tells. */
+/** Interval of pings to a paused client: a failing write is the only sign that it is gone. */
 const PROBE_MS = 1000;
 
-/** Null: nothing is known but that it is over. */
+/** Null: ended without a known reason. */
 export type ChannelEnd = { readonly code: number; readonly message: string } | null;
 
 const ENDED = { code: CLOSE.normal, message: 'the sandbox ended the channel' };
 const BROKEN = { code: CLOSE.goingAway, message: 'the connection to the sandbox broke' };
 export interface RelayOptions {
   readonly keepAliveMs: number;
-  /** Notes that a process was asked for. When that fails, the channel ends and the process with it. */
+  /** Records a requested process. A failure ends the channel, and the process with it. */
   readonly onExec: (exec: ExecDescription) => Promise<void>;
-  /** What the client is told when the sandbox has ended the channel. */
+  /** The reason to give to the client when the sandbox has ended the channel. */
   readonly explainEnd: () => Promise<ChannelEnd>;
-  /** Asked from time to time. @throws when the client may not go on */
+  /** Called periodically. @throws when the client has lost its permission */
   readonly recheck: () => Promise<void>;
 }
 
 /**
- * Joins a client's WebSocket to one stream of a sandbox until either ends. Both directions are byte pipes: a stream is a
- * client of its own to the sandbox, so ids need no translation and nothing that a sandbox answers can reach anybody else.
- * Neither side is read faster than the other takes it.
+ * Forwards bytes between a client's WebSocket and a stream of a sandbox until either ends. Each stream is a separate
+ * client to the sandbox, so ids need no translation, and answers of the sandbox reach only this client. Both
+ * directions have back-pressure.
  */
 export async function relay(client: WebSocket, sandbox: ByteTransport, options: RelayOptions): Promise<void> {
   const closed = new Promise<void>((resolve) => void client.once('close', () => resolve()));
-  // ws closes the connection by itself, with the code that fits; this only keeps the error from being thrown.
+  // ws closes the connection itself, with a fitting code; the listener prevents an uncaught error.
   client.on('error', () => undefined);
   const keepAlive = new KeepAlive(client, options);
   const inward = new Inward(client, sandbox, options.onExec);
   try {
     client.on('message', (data, isBinary) => {
-      // Text carries nothing in this protocol.
+      // The protocol ignores text messages.
       if (isBinary) inward.take(data);
     });
     void closed.then(() => sandbox.close());
     const isWhole = await sendAll(client, sandbox).then(
       () => true,
-      // The stream to the sandbox broke, or the client left while it was being sent to.
+      // The stream to the sandbox broke, or the client left during a write.
       () => false,
     );
     const known = client.readyState === client.OPEN ? await options.explainEnd() : null;
@@ -61,7 +61,7 @@ export async function relay(client: WebSocket, sandbox: ByteTransport, options: 
   }
 }
 
-/** A chunk is lent by the transport until the next one is asked for, so each is sent before that. */
+/** Sends each chunk before it reads the next one, because the transport reuses the memory of a chunk. */
 async function sendAll(client: WebSocket, sandbox: ByteTransport): Promise<void> {
   for await (const chunk of sandbox.readable) {
     await new Promise<void>((resolve, reject) => {
@@ -70,7 +70,7 @@ async function sendAll(client: WebSocket, sandbox: ByteTransport): Promise<void>
   }
 }
 
-/** From the client to the sandbox. */
+/** Forwards from the client to the sandbox. */
 class Inward {
   readonly #client: WebSocket;
   readonly #sandbox: ByteTransport;
@@ -86,7 +86,7 @@ class Inward {
     this.#onExec = onExec;
   }
 
-  /** Nothing of a message is passed on that has anything illegal in it. */
+  /** Forwards a message only if all of it is legal. */
   take(data: RawData): void {
     if (this.#isOver) return;
     try {
@@ -99,7 +99,7 @@ class Inward {
     }
   }
 
-  /** The process begins while its event is being written. */
+  /** Records the process concurrently with its start. */
   #note(frame: Uint8Array): void {
     const exec = describeExec(frame);
     if (exec === undefined) return;
@@ -113,7 +113,7 @@ class Inward {
         this.#waitingBytes -= bytes.length;
         if (this.#client.isPaused && this.#waitingBytes < MAX_WAITING_BYTES) this.#resume();
       },
-      // The other direction ends with the same stream and tells the client.
+      // The same failure ends the other direction, which tells the client.
       () => undefined,
     );
     if (this.#waitingBytes < MAX_WAITING_BYTES || this.#client.isPaused) return;
@@ -138,7 +138,7 @@ class Inward {
   }
 }
 
-/** What is small goes in one write, so that the sandbox wakes once for it. */
+/** Joins small pieces into one write, so that the sandbox wakes once. */
 function joined(pieces: readonly ClientPiece[]): readonly Uint8Array[] {
   const all = pieces.map(({ bytes }) => bytes);
   const length = all.reduce((sum, bytes) => sum + bytes.length, 0);

@@ -21,50 +21,50 @@ import { ChannelSlots, type ChannelLimits } from './channel-slots.ts';
 import { CLOSE } from './close.ts';
 import { MaskRemover } from './mask-remover.ts';
 
-/** The protocol of the channels, for clients that must name one. */
+/** The subprotocol of the channels, for clients that have to name one. */
 const PROTOCOL = 'svc.channel';
 
-/** One frame of the command channel with its length word, or one message with code. */
+/** One frame of the command channel with its length word, or one message of the channel for code. */
 const MAX_MESSAGE_BYTES = 4 + 4 * 1024 * 1024;
 const CLOSE_MS = 2000;
 const METHODS_REFUSED = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 export interface DoorParts extends ChannelAccessParts {
   readonly rateLimiter: RateLimiter | null;
-  /** Of connections that are held open. */
+  /** Limits connections that are held open. */
   readonly streams: CallShares;
   readonly limits: ChannelLimits;
   readonly logger: Logger;
 }
 
-/** A request that asked to become a WebSocket. */
+/** A request for an upgrade to WebSocket. */
 interface Upgrade {
   readonly socket: Duplex;
   readonly head: Buffer;
 }
 
-/** Somebody who may use the sandbox, and waits for the WebSocket to it. */
+/** An authorized caller who waits for the WebSocket to the sandbox. */
 export interface Visit {
   readonly request: FastifyRequest;
   readonly sandbox: SandboxRecord;
   readonly authority: Authority & { readonly organization: OrganizationRecord };
-  /** Whose share this counts against. */
+  /** The owner to whose share the connection counts. */
   readonly owner: Owner;
-  /** Null: it has none. */
+  /** Null: unknown. */
   readonly sourceAddress: string | null;
-  /** Of the connection, before and after it is a WebSocket. */
+  /** The socket of the connection, before and after the upgrade. */
   readonly socket: Duplex;
   readonly accept: () => Promise<WebSocket>;
-  /** Whether they still may. @throws PlatformError */
+  /** Checks the permission again. @throws PlatformError */
   readonly recheck: () => Promise<void>;
 }
 
-/** Resolves when the WebSocket is open; `over` does at its end. */
+/** Resolves when the WebSocket is open; `over` resolves when it is closed. */
 export type Serve = (visit: Visit) => Promise<{ readonly over: Promise<void> }>;
 
 /**
- * WebSockets of a sandbox, below `/v1/sandboxes/{id}` and once more below `/v1/orgs/{slug}`. Until one is open, everything that goes
- * wrong is an HTTP answer like any other of the control plane.
+ * Upgrades to WebSockets of a sandbox, below `/v1/sandboxes/{id}` and `/v1/orgs/{slug}/sandboxes/{id}`. Failures
+ * before the upgrade get an ordinary HTTP answer of the control plane.
  */
 export class WebSocketDoor {
   readonly #server: FastifyInstance;
@@ -91,7 +91,7 @@ export class WebSocketDoor {
     });
   }
 
-  /** `path` is behind that of the sandbox. */
+  /** `path` is relative to the sandbox. */
   add(path: string, serve: Serve): void {
     const { logger } = this.#parts;
     void this.#server.register(
@@ -109,7 +109,7 @@ export class WebSocketDoor {
     );
   }
 
-  /** Sandboxes run on, but what was started over a channel ends with it. */
+  /** Closes all channels and ends what was started over them; the sandboxes continue to run. */
   async close(): Promise<void> {
     const { clients } = this.#sockets;
     for (const client of clients) client.close(CLOSE.goingAway, 'the server is shutting down');
@@ -131,7 +131,7 @@ export class WebSocketDoor {
     const owner = authority.isOperator ? null : organization.slug;
     const leave = this.#parts.streams.enter(owner);
     const { socket } = upgrade;
-    // Also when what follows is refused: the share is given back with the end of the connection.
+    // Registered before further checks: the share is released with the connection, also after a refusal.
     socket.once('close', leave);
     const release = this.#slots.take(sandbox.id, organization.id);
     const address = request.socket.remoteAddress ?? '';
@@ -139,7 +139,7 @@ export class WebSocketDoor {
     const accept = () => this.#accept(request, reply, upgrade);
     const recheck = async () => {
       const now = await this.#access.admit(slug, authorization);
-      // A slug may be another organization's by now.
+      // The slug may belong to another organization by now.
       if (now.organization.id !== organization.id) throw new PlatformError('forbidden', 'not yours any more');
     };
     try {
@@ -164,11 +164,11 @@ export class WebSocketDoor {
     reply.hijack();
     reply.raw.detachSocket(reply.raw.socket as NonNullable<typeof reply.raw.socket>);
     return await new Promise((resolve, reject) => {
-      // A handshake that it does not like is refused by the library itself, which tells nobody.
+      // The library refuses a bad handshake by itself, without an event.
       socket.once('close', () => reject(new Error('the handshake failed')));
       this.#sockets.handleUpgrade(request.raw, socket, head, (client) => {
         const masks = new MaskRemover();
-        // Before the library's own listener, and before anything has come.
+        // Must run before the library's own listener, and before the first bytes.
         socket.prependListener('data', (chunk: Buffer) => masks.apply(chunk));
         resolve(client);
       });
@@ -176,13 +176,13 @@ export class WebSocketDoor {
   }
 }
 
-/** Lets the framework answer on the socket of an upgrade, so that its guard, routes and errors hold there too. */
+/** Routes an upgrade through the framework, so that its guard, routes and errors apply. */
 function answerOver(server: FastifyInstance, request: IncomingMessage, socket: Duplex): void {
   // Without a listener, a client that resets its connection would end the server.
   socket.on('error', () => undefined);
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
-  // Upgrades come from the HTTP server, which makes sockets of no other kind.
+  // The HTTP server emits upgrades with sockets of this type only.
   response.assignSocket(socket as Socket);
   response.once('finish', () => socket.end());
   server.routing(request, response);
@@ -198,7 +198,7 @@ function needsUpgrade(request: FastifyRequest): PlatformError {
   return new PlatformError('invalid_request', message, { details: { field: 'Upgrade' } });
 }
 
-/** Of RFC 6455. Asked for before anything is opened. */
+/** Checks the handshake headers of RFC 6455 before anything is opened. */
 function requireHandshake({ headers }: FastifyRequest): void {
   if (!/^(8|13)$/.test(String(headers['sec-websocket-version']))) {
     throw badField('Sec-WebSocket-Version', 'must be 13');
@@ -209,8 +209,8 @@ function requireHandshake({ headers }: FastifyRequest): void {
 }
 
 /**
- * The credential of a request. A page in a browser cannot set headers of a WebSocket, but it can offer protocols: it offers
- * `svc.channel` and `svc.bearer.<credential>`, and gets the first one.
+ * The credential of a request. A page in a browser cannot set headers of a WebSocket, but it can offer subprotocols:
+ * it offers `svc.channel` and `svc.bearer.<credential>`, and the server selects the first.
  */
 function bearerOf(headers: IncomingHttpHeaders): string | undefined {
   if (headers.authorization !== undefined) return headers.authorization;
@@ -220,8 +220,8 @@ function bearerOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /**
- * The session of a page of ours. A WebSocket carries cookies whoever's page opens it, and no header of the page's: so its `Origin`
- * must be this very server, not only one that may call it with a key.
+ * The session cookie of a page of this server. Browsers send cookies with the WebSocket of any page, and pages cannot
+ * add a header. So `Origin` must be this server itself; pages that are allowed to call with a key do not suffice.
  */
 function sessionOfPage(request: FastifyRequest): string | undefined {
   const session = sessionOf(request);
@@ -231,7 +231,7 @@ function sessionOfPage(request: FastifyRequest): string | undefined {
   throw new PlatformError('forbidden', message, { details: { header: 'origin' } });
 }
 
-/** Never the one that holds the credential. */
+/** Selects the subprotocol; never the one with the credential. */
 function chooseProtocol(offered: ReadonlySet<string>): string | false {
   return offered.has(PROTOCOL) ? PROTOCOL : false;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative, resolve } from 'node:path';
 
-/** Where `make setup` leaves the dashboard. */
+/** The folder in which `make setup` builds the dashboard. */
 export const DASHBOARD_FOLDER = resolve(import.meta.dirname, '../../../../dashboard/build');
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -12,7 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
 };
-/** What the build has beside each file, best first. */
+/** Compressed variants of each file in the build, best first. */
 const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
@@ -22,16 +22,16 @@ export interface BuiltFile {
   readonly type: string;
   readonly etag: string;
   readonly plain: Buffer;
-  /** By the name of the encoding, best first. */
+  /** By name of the encoding, best first. */
   readonly encoded: ReadonlyMap<string, Buffer>;
 }
 
-/** By path below the folder, `/` between its parts. */
+/** By path relative to the folder, with `/` as the separator. */
 type BuiltFiles = ReadonlyMap<string, BuiltFile>;
 
 /**
- * The dashboard as it was built. It is read whole when it is first asked for, and then kept: a build that is made anew while
- * the server runs never gets mixed with the one whose page somebody has open.
+ * Serves the built dashboard from memory. The build is read completely on the first request and then cached, so that
+ * a rebuild while the server runs is not mixed with the assets of pages that are open.
  */
 export class DashboardBuild {
   readonly #folder: string;
@@ -41,7 +41,7 @@ export class DashboardBuild {
     this.#folder = folder;
   }
 
-  /** Undefined: there is no such file, or nothing was built yet; that is looked for again. */
+  /** Undefined: there is no such file, or no build yet; the latter is checked again on the next request. */
   async find(path: string): Promise<BuiltFile | undefined> {
     this.#files ??= readBuild(this.#folder);
     const files = await this.#files;

@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { BuiltFile, DashboardBuild } from './dashboard-build.ts';
 
 /**
- * Scripts and styles are files of this server; nothing is inline, made from text, loaded from or sent to elsewhere, and no page
- * frames it. What looks like markup cannot become any: the browser refuses to parse text that a script hands it.
+ * Content security policy: scripts and styles are files of this server; nothing is inline, evaluated from text,
+ * loaded from or sent to other servers, or framed. Trusted types make the browser refuse to parse markup from strings
+ * of scripts.
  */
 const POLICY = [
   "default-src 'none'",
@@ -24,12 +25,13 @@ const PAGE_HEADERS = {
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
-  // Asked for again each time, which costs an answer without a body: it names the assets of the latest build.
+  // Revalidated on each load, at the cost of an answer without a body, because it names the assets of the latest
+  // build.
   'cache-control': 'no-cache',
 } as const;
 const A_YEAR = 'public, max-age=31536000, immutable';
 
-/** Addresses that the dashboard shows pages at, beside `/`. No operation has one of them: the framework refuses a second owner. */
+/** Paths of dashboard pages, beside `/`. No operation has one of them: the framework refuses duplicate routes. */
 const PAGES = [
   '/sign-in',
   '/sign-in/provider',
@@ -41,7 +43,7 @@ const PAGES = [
   '/orgs/*',
 ];
 
-/** The dashboard below its own addresses; `/` is the landing's, which hands it on. */
+/** Serves the dashboard at its own paths; `/` belongs to the landing page, which hands it on. */
 export function registerDashboard(server: FastifyInstance, build: DashboardBuild): void {
   for (const path of PAGES) {
     server.get(path, async (request, reply) => {
@@ -52,7 +54,7 @@ export function registerDashboard(server: FastifyInstance, build: DashboardBuild
   }
   server.get('/assets/*', async (request, reply) => {
     const { '*': name = '' } = request.params as Readonly<Record<string, string>>;
-    // SAFETY: looked up in a list of what there is; no path is made of it.
+    // SAFETY: a lookup in a map of existing files; no path is built from the name.
     const file = await build.find(`assets/${name}`);
     if (file === undefined)
       throw new PlatformError('not_found', 'There is no such asset; load the page again');

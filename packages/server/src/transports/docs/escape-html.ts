@@ -4,7 +4,7 @@ export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"]/g, (character) => ENTITIES[character] ?? character);
 }
 
-/** A sentence of the contract, in which backticks mark code. */
+/** Renders a sentence of the contract; backticks mark code. */
 export function renderText(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -1,4 +1,4 @@
-/** The colours, letters and shapes of the dashboard (`app/style/tokens.css` there; a test compares them). */
+/** The colours, fonts and shapes of the dashboard (`app/style/tokens.css` there; a test compares them). */
 export const LANDING_STYLE = `
 :root { color-scheme: light dark; --paper: light-dark(#f8f5ef, #151310); --panel: light-dark(#fffefb, #1d1a16);
   --sunken: light-dark(#f1ece2, #110f0d); --line: light-dark(#e3dbcc, #332d26); --line-strong: light-dark(#8d8371, #7d7365);
@@ -39,8 +39,8 @@ button { flex: none; min-height: 30px; padding: 3px 10px; border: 1px solid tran
 `;
 
 /**
- * Copies the lines that a button belongs to. Over plain HTTP browsers have no clipboard for scripts: there the lines are selected and
- * copied as a person would. The page has the theme that was chosen in the dashboard.
+ * Copies the lines beside a button. Over plain HTTP browsers have no clipboard API; there the script selects the
+ * lines and uses the copy command. Applies the theme chosen in the dashboard.
  */
 export const LANDING_SCRIPT = `
 const theme = (() => { try { return localStorage.getItem('theme'); } catch { return null; } })();

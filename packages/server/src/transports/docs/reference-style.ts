@@ -38,7 +38,7 @@ nav a:focus-visible, summary:focus-visible { outline: 2px solid light-dark(#0b55
   tr { display: block; border-top: 1px solid var(--line); padding: .4rem 0; } }
 `;
 
-/** Hides what does not match; the operation that was opened last is in the address, and the one in the address is open. */
+/** Filters the list; keeps the operation that was opened last in the address, and opens the one in the address. */
 export const REFERENCE_SCRIPT = `
 const filter = document.getElementById('filter');
 const open = () => { const target = document.getElementById(location.hash.slice(1)); if (target?.tagName === 'DETAILS') target.open = true; };

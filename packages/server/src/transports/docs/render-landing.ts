@@ -2,17 +2,17 @@ import { escapeHtml } from './escape-html.ts';
 import { LANDING_SCRIPT, LANDING_STYLE } from './landing-style.ts';
 
 export interface LandingFacts {
-  /** As the caller wrote it. */
+  /** As requested by the caller. */
   readonly url: string;
   readonly version: string;
   readonly needsKey: boolean;
-  /** Whether the dashboard is at `/`. */
+  /** Whether `/` serves the dashboard. */
   readonly hasDashboard: boolean;
-  /** Why no sandbox can run; null: they can. */
+  /** Why sandboxes cannot run; null: they can. */
   readonly trouble: string | null;
 }
 
-/** What this is, where everything is, and lines to copy that work against this very server. */
+/** Renders an introduction, the addresses of everything, and commands that work with this server. */
 export function renderLanding(facts: LandingFacts): string {
   const { url, version, needsKey, hasDashboard, trouble } = facts;
   const state =
@@ -67,7 +67,7 @@ ${links.join('\n')}
 `;
 }
 
-/** A button to copy the lines; it needs the script, and is hidden until that has run. */
+/** A button that copies the lines; hidden until its script has run. */
 function renderSnippet({ id, title, text }: Snippet): string {
   return `<section class="code" aria-labelledby="${id}-title"><header><h3 id="${id}-title">${title}</h3>
 <button type="button" hidden data-copies="${id}" aria-label="Copy: ${title}"><span role="status">Copy</span></button></header>

@@ -1,6 +1,6 @@
 import { escapeHtml, renderText } from './escape-html.ts';
 
-/** What is read of a JSON schema; TypeBox schemas are such. */
+/** The fields of a JSON schema that are used here; TypeBox schemas have them. */
 interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
@@ -18,7 +18,7 @@ interface JsonSchema {
 
 const MAX_DEPTH = 4;
 
-/** A table of fields, with one inside the other where a field has fields. */
+/** Renders a table of fields, nested where a field has fields itself. */
 export function renderSchema(schema: object, depth = 0): string {
   // A TypeBox schema is a JSON schema.
   const json = schema as JsonSchema;
@@ -34,7 +34,7 @@ export function renderSchema(schema: object, depth = 0): string {
   return `<table>${rows.join('')}</table>`;
 }
 
-/** What a field holds, folded away: its fields, or one table per kind of object that it may be. */
+/** The collapsed content of a field: its fields, or one table per alternative. */
 function renderInner(field: JsonSchema, depth: number): string {
   const inner = fieldsOf(field);
   if (inner !== undefined) {
@@ -49,7 +49,7 @@ function renderInner(field: JsonSchema, depth: number): string {
     .join('');
 }
 
-/** One of several kinds is known by its constant field, or by its fields. */
+/** Names an alternative after its constant field, or its fields. */
 function nameOf({ properties = {} }: JsonSchema): string {
   const constant = Object.entries(properties).find(([, { const: value }]) => value !== undefined);
   const name =
@@ -93,7 +93,7 @@ function describe(schema: JsonSchema): string {
   return renderText([descriptionOf(schema), limits.join(', ')].filter((text) => text !== '').join('; '));
 }
 
-/** A field that may be null is described by what it is otherwise. */
+/** A nullable field has the description of its other alternative. */
 function descriptionOf({ description, anyOf = [] }: JsonSchema): string {
   const [only, ...others] = anyOf.filter(({ type }) => type !== 'null');
   return description ?? (others.length === 0 ? (only?.description ?? '') : '');

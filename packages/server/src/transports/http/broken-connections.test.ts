@@ -12,7 +12,7 @@ import { DEFAULT_LIMITS } from './http-limits.ts';
 
 const RPC = '/api/v1/rpc';
 
-/** A connection, and all that was read from it so far. */
+/** A connection, with everything that was read from it so far. */
 async function dial(url: string) {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   await once(socket, 'connect');
@@ -39,7 +39,7 @@ test('a body over the limit is 413 to a sender that is still busy, on every surf
     await waitUntil(() => heard().includes('\r\n\r\n'));
     assert.match(heard(), /^HTTP\/1\.1 413 /);
     for (let sent = 500_000; sent < 40_000_000; sent += 500_000) await sendAll(socket, 'x'.repeat(500_000));
-    // The connection is as good as before.
+    // The connection is still usable.
     await sendAll(socket, 'GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await waitUntil(() => /HTTP\/1\.1 (200|503) /.test(heard().slice(20)) || failure() !== undefined);
     assert.equal(failure(), undefined, path);
@@ -54,7 +54,7 @@ test('a body whose length nothing announces is 413 too when it is over the limit
     const { socket, heard, failure } = await dial(server.url);
     const chunked = head(path, 0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
     await sendAll(socket, chunked);
-    // More than the buffers of both sides take, so that it is sent only if it is read.
+    // More than the buffers of both sides, so that it is sent only if it is read.
     for (let count = 0; count < 80 && failure() === undefined; count++) await sendAll(socket, piece);
     await sendAll(socket, '0\r\n\r\nGET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await waitUntil(() => heard().lastIndexOf('HTTP/1.1 ') > 0 || failure() !== undefined);

@@ -1,14 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Why work for a caller who went away was broken off. One for all: where it was made says nothing. */
+/** Abort reason of work whose caller went away. A single instance, because its stack is irrelevant. */
 export const CALLER_GONE = new Error('the caller went away');
 
-/** Whether this is why it failed: then nobody is there to be told, and nothing is wrong with us. */
+/**
+ * Whether work failed because its caller went away: the answer has no recipient, and the server made no error.
+ */
 export function isCallerGone(error: unknown): boolean {
   return error === CALLER_GONE || (error instanceof Error && isCallerGone(error.cause));
 }
 
-/** Whether the connection ended before the whole request was there: what fails then is the reading of it. */
+/** Whether the connection ended before the request was complete, in which case reading it fails. */
 export function hasBrokenOff(request: IncomingMessage): boolean {
   return request.destroyed && !request.complete;
 }

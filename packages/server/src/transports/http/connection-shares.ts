@@ -2,34 +2,34 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** How far a connection has got. Those that have got less far make room first. */
+/** State of a connection. Connections in earlier states are closed first when room is needed. */
 type Stage =
-  /** Nothing has come yet that could be answered. */
+  /** No complete request head has arrived yet. */
   | 'silent'
   /** Between two requests. */
   | 'idle'
-  /** A request whose body has not come whole. */
+  /** A request whose body is incomplete. */
   | 'arriving'
-  /** A request is being answered, or the connection has become a stream. */
+  /** A request is being answered, or the connection was upgraded to a stream. */
   | 'served';
 
 const GIVEN_UP: readonly Stage[] = ['silent', 'idle', 'arriving'];
 
 interface Connection {
   readonly socket: Socket;
-  /** Whose share it counts against. */
+  /** The group to whose share it counts. */
   group: string;
   stage: Stage;
 }
 
 const CLAIM = 'svc claim';
 
-/** From now on the connection counts for whoever was found behind it, no more for its address; null: the operator. */
+/** Counts the connection for its authenticated owner instead of its address from now on; null: the operator. */
 export function claimConnection(socket: Duplex, owner: string | null): void {
   socket.emit(CLAIM, owner);
 }
 
-/** One customer of a provider has a whole /64 of IPv6, one of IPv4 an address. */
+/** The group of an address: a customer of a provider has a whole /64 of IPv6, and one address of IPv4. */
 export function groupOfAddress(address = ''): string {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
@@ -45,9 +45,10 @@ export function groupOfAddress(address = ''): string {
 }
 
 /**
- * Shares connections between client addresses before anybody has shown a key, and between organizations afterwards. While there are enough everybody has as many as they like.
- * A new one that finds all of them taken gets the place of the address with the most: of its longest silent connection, else of one
- * that waits for its next request, else of one whose request does not get on. Requests that are being answered keep theirs.
+ * Shares connections between client addresses before authentication, and between organizations afterwards. There is
+ * no limit per group while connections are free. When all are taken, a new connection replaces one of the largest
+ * group: its oldest silent connection, otherwise one between two requests, otherwise one with an incomplete request.
+ * Connections whose request is being answered are never closed.
  */
 export class ConnectionShares {
   readonly #maxConnections: number;
@@ -62,7 +63,10 @@ export class ConnectionShares {
     server.on('upgrade', (request) => this.#move(request.socket, 'served'));
   }
 
-  /** When no more are taken: a browser and our own SDK open connections before they need them, and an end would wait for their requests. */
+  /**
+   * Closes silent connections at shutdown: browsers and our own SDK open connections ahead of use, and the shutdown
+   * would wait for their requests.
+   */
   dropSilent(): void {
     for (const { socket, stage } of this.#connections.values()) if (stage === 'silent') socket.destroy();
   }
@@ -111,7 +115,7 @@ export class ConnectionShares {
         const found = connections.values().find((connection) => connection.stage === stage);
         if (found === undefined) continue;
         found.socket.destroy();
-        // At once, not when its end is told: several may come in one turn.
+        // Not in the close event: several connections may arrive in one turn of the event loop.
         this.#forget(found);
         return true;
       }
@@ -125,7 +129,7 @@ export class ConnectionShares {
     const onWhole = () => this.#move(socket, 'served');
     request.once('end', onWhole);
     response.once('close', () => {
-      // The end of a request that nobody read comes after its answer, and would have the connection served for ever.
+      // An unread request ends after its response; its end would mark the connection as served forever.
       request.off('end', onWhole);
       this.#move(socket, 'idle');
     });

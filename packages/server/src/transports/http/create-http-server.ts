@@ -12,13 +12,13 @@ import { discardBody, sendRestFailure, tellWhenToRetry } from './rest-failure.ts
 import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
 
 const KEEP_ALIVE_MS = 72_000;
-/** How often it is looked for connections whose request does not come. */
+/** Interval of the checks for incomplete requests. */
 const CHECK_MS = 1000;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
- * No answer is a page, a script or a picture to a browser, whatever was put into it, and no page elsewhere may load it. Pages of ours say
- * what they may do instead.
+ * Security headers: browsers must not treat an answer as a page, script or picture, and pages of other origins must
+ * not load it. Pages of this server override them.
  */
 const NO_PAGE = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
@@ -27,37 +27,37 @@ const NO_PAGE = {
   'referrer-policy': 'no-referrer',
 } as const;
 
-/** The HTTP server without routes: what comes in is guarded, and every failure has a body that clients can read. */
+/** Creates the HTTP server without routes: requests pass the guard, and every failure has a structured body. */
 export function createHttpServer(parts: {
   readonly guard: Guard;
   readonly limits: HttpLimits;
   readonly logger: Logger;
-  /** Null: nobody records requests. */
+  /** Null: requests are not traced. */
   readonly tracer: Tracer | null;
 }): FastifyInstance {
   const { guard, limits, logger, tracer } = parts;
   const server = Fastify({
     bodyLimit: limits.maxBodyBytes,
-    // Only for the head; see `limitBodyTime`.
+    // Applies to the head only; see `limitBodyTime`.
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
       maxHeaderSize: limits.maxHeaderBytes,
       headersTimeout: limits.headTimeoutMs,
       connectionsCheckingInterval: CHECK_MS,
-      // The guard refuses requests without one, in our words.
+      // The guard refuses requests without Host, with our error format.
       requireHostHeader: false,
-      // Offers of anything else, HTTP/2 for one, may be ignored; the request is then answered as it is.
+      // Offers of other protocols, such as HTTP/2, may be ignored; the request is then answered as it is.
       shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === 'websocket',
     },
     clientErrorHandler: refuseConnection,
     genReqId: (request) => requestIdOf(request.headers['x-request-id']),
     exposeHeadRoutes: true,
-    // `refuseWhileEnding` does so in our words.
+    // `refuseWhileEnding` does this with our error format.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    // Routes throw what they mean; nothing of the framework's own ends up in an answer.
-    // No route has a schema for the framework: inputs are checked by dispatch. Without this it loads a compiler at every start.
+    // No route has a schema for the framework: dispatch validates inputs. Otherwise the framework loads a schema
+    // compiler at every start.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, logger),
   });
@@ -84,7 +84,7 @@ export function createHttpServer(parts: {
   return server;
 }
 
-/** Requests on connections that are open still when the server ends. */
+/** Refuses requests on open connections during shutdown. */
 function refuseWhileEnding(server: FastifyInstance): void {
   let isEnding = false;
   server.addHook('preClose', (done) => {
@@ -98,7 +98,10 @@ function refuseWhileEnding(server: FastifyInstance): void {
   });
 }
 
-/** Bodies arrive as text of a kind that the routes parse themselves, because a broken one is answered in their way. */
+/**
+ * Passes bodies as bytes to the routes, which parse them, because each surface reports a syntax error in its own
+ * format.
+ */
 function readJsonBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(/^application\/json\b/, { parseAs: 'buffer' }, (_request, body, done) =>
@@ -111,7 +114,7 @@ function noSchemas(): never {
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
-  // Addresses that cannot be read are refused before the hook that does this.
+  // URLs that cannot be decoded are refused before the hook that does this.
   if (!reply.hasHeader('x-request-id')) begin(request, reply);
   if (!isRpcPath(request.url)) {
     sendRestFailure(error, request, reply, logger);
@@ -122,7 +125,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
     logger.error({ err: error, requestId: request.id, url: request.url }, 'a request failed');
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   tellWhenToRetry(error, reply);
-  // The framework closes the connection of a body that is too large, which would take the answer with it.
+  // The framework closes the connection after a body that is too large, which would lose the answer.
   if (status === 413) reply.removeHeader('connection');
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
   discardBody(request.raw);
@@ -157,12 +160,12 @@ function allowCors(origin: string, reply: FastifyReply): void {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body may take as long as it likes while it flows; whoever reads it limits the pauses. */
+    /** A streamed body has no total time limit; its reader limits the pauses. */
     isBodyStreamed?: (request: FastifyRequest) => boolean;
   }
 }
 
-/** Bodies arrive whole within this time, or the connection is refused. Node's own deadline would hit streamed ones too. */
+/** Refuses requests whose body is not complete in time. Node's own deadline would apply to streamed bodies too. */
 function limitBodyTime(server: FastifyInstance, timeoutMs: number): void {
   server.addHook('onRequest', (request, reply, done) => {
     if (hasBody(request) && request.routeOptions.config.isBodyStreamed?.(request) !== true) {

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Whether a page of another origin asks for it, be it with a tag (a picture, a script, a frame) that sends no `Origin`. People who follow
- * a link do not count, nor what says nothing: a program, or a browser on an address without TLS.
+ * Whether a page of another origin makes the request, including elements (pictures, scripts, frames) that send no
+ * `Origin`. Navigation by a link does not count, nor do requests without these headers: a program, or a browser on an
+ * address without TLS.
  */
 export function isForeignPage({
   'sec-fetch-site': site,

@@ -5,17 +5,17 @@ import { isForeignPage } from './foreign-page.ts';
 import { isLoopback } from './loopback.ts';
 
 export interface GuardOptions {
-  /** What the server listens on: an address or a name. */
+  /** The listen address or name of the server. */
   readonly host: string;
-  /** More names that lead here. */
+  /** Further names of this server. */
   readonly allowedHosts: readonly string[];
-  /** Pages elsewhere that may call us from a browser. */
+  /** Origins of pages that may call the server from a browser. */
   readonly corsOrigins: readonly string[];
 }
 
 /**
- * Decides whether a request may come in at all. A page in a browser must not be able to drive a server that listens on
- * loopback, neither directly (Origin, or what its tags load: Sec-Fetch-Site) nor by a name that it lets point here (Host; DNS rebinding).
+ * Decides whether a request is admitted. Prevents a page in a browser from controlling a server on loopback, directly
+ * (Origin; Sec-Fetch-Site for elements) or by DNS rebinding (Host).
  */
 export class Guard {
   readonly #hosts: ReadonlySet<string>;
@@ -25,7 +25,7 @@ export class Guard {
   constructor({ host, allowedHosts, corsOrigins }: GuardOptions) {
     this.#hosts = new Set(['localhost', host, ...allowedHosts].map(normalize));
     this.#corsOrigins = new Set(corsOrigins);
-    // A page gets its own name into Host, never an address, so an address cannot be the work of rebinding.
+    // With rebinding, Host is a name, never an address, so an address is safe.
     this.#takesAnyAddress = host === '0.0.0.0' || host === '::';
   }
 

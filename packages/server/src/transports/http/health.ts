@@ -3,7 +3,7 @@ import { HEALTHY_MESSAGE, unhealthyMessage, type ServiceProblem } from '../../ha
 
 const HEALTHY = JSON.stringify({ message: HEALTHY_MESSAGE });
 
-/** Asked for often and by machines: answered from what is known, without a call. */
+/** The health endpoint. Polled often by machines, so it answers from cached state. */
 export function registerHealth(server: FastifyInstance, problem: ServiceProblem): void {
   server.get('/api/v1/health', (_request, reply) => {
     const reason = problem();

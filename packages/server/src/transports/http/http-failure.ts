@@ -10,7 +10,7 @@ export interface HttpFailure {
   readonly body: RpcResponse;
 }
 
-/** What a request gets that never became a call. Whatever the status, the body is a JSON-RPC error envelope. */
+/** The answer to a request that failed before a call. The body is a JSON-RPC error envelope with any status. */
 export function describeHttpFailure(thrown: unknown, requestId: string): HttpFailure {
   const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) {
@@ -29,7 +29,7 @@ export function describeHttpFailure(thrown: unknown, requestId: string): HttpFai
   return { status, body: failure(null, rpcError(code, message)) };
 }
 
-/** For bytes that are no HTTP request: there is no framework to answer with yet. */
+/** Answers bytes that are not HTTP, without the framework, which is not involved yet. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (isErrno(error, 'ECONNRESET') || !socket.writable) return void socket.destroy();
   const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400;
@@ -45,7 +45,7 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
   );
 }
 
-/** What did arrive begins with the request line. */
+/** The received bytes begin with the request line. */
 function wasRpcRequest(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
   const [, address = ''] = error.rawPacket?.subarray(0, 64).toString('latin1').split(' ', 2) ?? [];
   return isRpcPath(address);
@@ -69,7 +69,7 @@ const CLIENT_ERROR_STATUS: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Of an error that the HTTP framework threw about the request; undefined when it is something else. */
+/** The status of an error of the HTTP framework about the request; undefined for other errors. */
 function statusOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   const { statusCode } = error;

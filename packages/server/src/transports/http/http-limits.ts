@@ -1,11 +1,11 @@
 export interface HttpLimits {
   readonly maxBodyBytes: number;
   readonly maxHeaderBytes: number;
-  /** Shared between client addresses when all are taken. */
+  /** Shared between client addresses when exhausted. */
   readonly maxConnections: number;
-  /** For the head of a request to arrive, from the connection on. */
+  /** Time for the head of a request to arrive, from the connection on. */
   readonly headTimeoutMs: number;
-  /** For a request to arrive whole; how long its answer takes is another matter. */
+  /** Time for a complete request to arrive; the time for its answer is not limited here. */
   readonly requestTimeoutMs: number;
 }
 

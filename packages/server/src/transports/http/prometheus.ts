@@ -14,7 +14,7 @@ import type { DeliveryOutcomes } from '../../webhooks/delivery-outcomes.ts';
 
 const POOL_TIMEOUT_MS = 1000;
 
-/** What Prometheus scrapes. It tells about every namespace, so a key of one namespace may not read it. */
+/** The endpoint for Prometheus. It covers all namespaces, so a key of one namespace is refused. */
 export function registerPrometheus(
   server: FastifyInstance,
   parts: {
@@ -54,7 +54,7 @@ export function registerPrometheus(
   });
 }
 
-/** Undefined while the engine is away: what is scraped must not wait for it. */
+/** Undefined while the engine is unreachable: a scrape must not wait for it. */
 async function readPool(orchestrator: Orchestrator): Promise<PoolView | undefined> {
   return await orchestrator.pool(AbortSignal.timeout(POOL_TIMEOUT_MS)).catch(() => undefined);
 }
@@ -74,7 +74,7 @@ function poolLines(view: PoolView | undefined): readonly string[] {
   ];
 }
 
-/** None while the engine is away. */
+/** Empty while the engine is unreachable. */
 function storageLines(view: SpaceView | undefined): readonly string[] {
   if (view === undefined) return [];
   return [

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 
 const WINDOW_SECONDS = 60;
 
-/** Counts the requests of each caller in windows of a minute. Each server counts for itself. */
+/** Counts the requests of each caller in fixed windows of a minute, per server. */
 export class RateLimiter {
   readonly #limit: number;
   readonly #counts = new Map<string, number>();
@@ -13,7 +13,7 @@ export class RateLimiter {
     this.#limit = requestsPerMinute;
   }
 
-  /** Says in the reply's headers, where there is one, how much is left. @throws PlatformError `rate_limited` */
+  /** Counts requests, and sets the rate limit headers of the reply, if any. @throws PlatformError `rate_limited` */
   take(caller: string, reply: FastifyReply | null, requests = 1): void {
     const now = performance.now() / 1000;
     if (now >= this.#windowEndsAt) {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
 import type { IncomingMessage } from 'node:http';
 
-/** How long somebody may go on sending what nobody wants. */
+/** How long the rest of a refused body is read. */
 const LINGER_MS = 5000;
 
 export const REST_PREFIX = '/v1';
@@ -18,7 +18,7 @@ export interface RestFailure {
 const CONFLICT = 409;
 const ORCHESTRATOR_UNREACHABLE = 'orchestrator unreachable';
 
-/** What a failed request gets, whatever failed: a handler, the transport or the HTTP framework. */
+/** The answer to a failed request, for errors of handlers, the transport and the HTTP framework. */
 export function describeRestFailure(thrown: unknown, requestId: string): RestFailure {
   const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) {
@@ -32,7 +32,7 @@ export function describeRestFailure(thrown: unknown, requestId: string): RestFai
   return { status: 500, body: envelope('internal', message, { request_id: requestId }) };
 }
 
-/** The specification prints one message for this code; the cause goes into the details. */
+/** The specification prescribes one message for this code; the cause goes into the details. */
 function inWordsOfSpecification({ code, message, details }: PlatformError) {
   if (code !== 'orchestrator_unreachable' || message === ORCHESTRATOR_UNREACHABLE)
     return { message, details };
@@ -47,7 +47,7 @@ export function sendRestFailure(
 ): void {
   const { status, body } = describeRestFailure(error, request.id);
   if (status === 500 && !isCallerGone(error) && !hasBrokenOff(request.raw)) {
-    // Not the address itself, which may hold the token of an invite.
+    // The route instead of the URL, which may contain the token of an invite.
     const route = request.restRoute?.value.path ?? request.routeOptions.url;
     logger.error({ err: error, requestId: request.id, route }, 'a request failed');
   }
@@ -57,7 +57,7 @@ export function sendRestFailure(
   discardBody(request.raw);
 }
 
-/** Whoever refuses for a while says in the details for how long; the header follows from it, on every surface. */
+/** Sets `Retry-After` from the details of an error, on every surface. */
 export function tellWhenToRetry(error: unknown, reply: FastifyReply): void {
   const seconds = PlatformError.is(error) ? error.details?.['retry_after_seconds'] : undefined;
   if (typeof seconds === 'number') reply.header('retry-after', String(seconds));
@@ -71,7 +71,7 @@ function envelope(
   return { error: { code, message, details } };
 }
 
-/** Of an error that the HTTP framework threw about the request; undefined when it is something else. */
+/** The answer to an error of the HTTP framework about the request; undefined for other errors. */
 function frameworkFailure(error: unknown): RestFailure | undefined {
   if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
   const { statusCode } = error;
@@ -85,7 +85,7 @@ function frameworkFailure(error: unknown): RestFailure | undefined {
   return { status: 400, body: envelope('invalid_request', `${field} ${reason}`, { field, reason }) };
 }
 
-/** Of what the framework refuses before anybody has looked at the request. */
+/** Field and reason of a request that the framework refused before routing. */
 function frameworkReason(error: Error): { readonly field: string; readonly reason: string } {
   const code = 'code' in error ? error.code : undefined;
   if (code === 'FST_ERR_BAD_URL')
@@ -96,13 +96,13 @@ function frameworkReason(error: Error): { readonly field: string; readonly reaso
 }
 
 /**
- * Reads the rest of a body and forgets it. Closing the connection at once would take the answer with it: a sender that is
- * still busy sees a broken connection, never the reason.
+ * Reads and discards the rest of a body. Closing the connection at once would lose the answer: a client that is still
+ * sending sees a broken connection instead of the reason.
  */
 export function discardBody(request: IncomingMessage): void {
   if (request.complete) return;
-  // The reader that was refused still listens for 'readable', and while it does, `resume` reads nothing. Without a listener for
-  // 'data' the removal of the other one would end the flow again.
+  // The refused reader still listens for 'readable', which disables `resume`. A listener for 'data' is needed because
+  // removing the other one would stop the flow again.
   request.removeAllListeners('readable');
   request.on('data', () => undefined);
   request.resume();

@@ -1,4 +1,4 @@
-/** What JSON-RPC 2.0 (https://www.jsonrpc.org/specification) puts on the wire. */
+/** The messages of JSON-RPC 2.0 (https://www.jsonrpc.org/specification). */
 export type RpcId = string | number | null;
 
 export interface RpcError {
@@ -15,7 +15,7 @@ export type RpcResponse =
 export interface RpcRequest {
   readonly method: string;
   readonly params: unknown;
-  /** Undefined: the request has none. */
+  /** Undefined: the request has no id. */
   readonly id: RpcId | undefined;
 }
 
@@ -28,7 +28,7 @@ export const RPC_CODE = {
   authentication: -32_002,
 } as const;
 
-/** The addresses whose failures are JSON-RPC errors. Everywhere else they have the envelope of REST. */
+/** The paths whose failures are JSON-RPC errors. All others use the envelope of REST. */
 export function isRpcPath(url: string): boolean {
   return /^\/((legacy\/)?api\/v1\/rpc|mcp)(?=[/?]|$)/.test(url);
 }
@@ -45,7 +45,7 @@ export function rpcError(code: number, message: string, data: RpcError['data'] =
   return { code, message, data };
 }
 
-/** A request, or why the value is none, with as much of its id as can be told. */
+/** Parses a request. Returns the problem otherwise, with the id if there is a valid one. */
 export function readRequest(
   value: unknown,
 ): { readonly request: RpcRequest } | { readonly error: RpcError; readonly id: RpcId } {

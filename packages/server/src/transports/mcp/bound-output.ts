@@ -14,8 +14,8 @@ interface Failure {
 const NOT_KEPT = 'have the command write to a file, and read that with sandbox_read_file';
 
 /**
- * What a run of code or of a command printed, as much as a model can be shown. All of it is put into a file of the sandbox, to
- * which there is a link. Results of other methods are left as they are.
+ * Truncates the output of code or a command to what a model is shown, with a link to the full output in a file of the
+ * sandbox. Results of other methods are unchanged.
  */
 export async function boundStreams(
   bench: Workbench,
@@ -31,7 +31,7 @@ export async function boundStreams(
   for (const stream of STREAMS) {
     const text = result[stream];
     if (typeof text !== 'string' || !isTooLong(text)) continue;
-    // A method that prints something was given a sandbox.
+    // Methods with output have a sandbox parameter.
     const kept = await scene.keep(sandbox as string, text);
     const where =
       'path' in kept
@@ -47,7 +47,7 @@ export async function boundStreams(
   return { output: result, links };
 }
 
-/** A command that was ended by its timeout tells what it had printed. */
+/** Includes the output of a command that timed out. */
 export function boundFailure({ message, data }: Failure): Failure {
   if (data === null) return { message, data };
   const bounded: Record<string, unknown> = { ...data };

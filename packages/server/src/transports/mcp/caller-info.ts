@@ -3,25 +3,25 @@ import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/proto
 import type { ServerNotification, ServerRequest } from '@modelcontextprotocol/sdk/types.js';
 import type { Caller } from '../../access/caller.ts';
 
-/** What a call needs to know of the HTTP request that it came with. */
+/** Properties of the HTTP request that a call arrived with. */
 export interface CallerInfo {
   readonly caller: Caller;
   readonly requestId: string;
-  /** Of the client; null when it is no IP address. */
+  /** The client's address; null when it is not an IP address. */
   readonly sourceAddress: string | null;
   readonly userAgent: string;
 }
 
-/** What the SDK hands to the handler of a message beside it. */
+/** The second argument of a message handler in the SDK. */
 export type ToolExtra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-/** The SDK hands one thing from a request to the handlers of its messages; we put ours into it, and no key. */
+/** The SDK passes one value from a request to its message handlers; it carries our properties, without the key. */
 export function toAuthInfo(info: CallerInfo): AuthInfo {
   return { token: '', clientId: info.caller.kind, scopes: [], extra: { ...info } };
 }
 
 export function callerOf(authInfo: AuthInfo | undefined): CallerInfo {
   if (authInfo?.extra === undefined) throw new Error('a message came without a caller');
-  // Every request is given one by `toAuthInfo`.
+  // `toAuthInfo` sets it for every request.
   return authInfo.extra as unknown as CallerInfo;
 }

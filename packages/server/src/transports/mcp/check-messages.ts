@@ -12,7 +12,7 @@ const REQUESTS = new Map(
   ClientRequestSchema.options.map((schema) => [schema.shape.method.value as string, schema]),
 );
 
-/** What a validator has against a value, as far as it is told to callers. */
+/** A validation error, as far as callers see it. */
 interface Issue {
   readonly code?: string | undefined;
   readonly path: readonly PropertyKey[];
@@ -23,8 +23,9 @@ interface Issue {
 }
 
 /**
- * Looks at the requests of a body before the SDK does, which answers wrong parameters as if it had failed itself, with all that
- * its validator says. @returns the answer to the whole body, or undefined when every request in it is well formed
+ * Validates the requests of a body before the SDK, which reports wrong parameters as its own failure, with the
+ * complete output of its validator. @returns the answer to the whole body, or undefined when every request in it is
+ * well formed
  */
 export function checkMessages(body: unknown): RpcResponse | readonly RpcResponse[] | undefined {
   if (!Array.isArray(body)) {
@@ -39,7 +40,7 @@ export function checkMessages(body: unknown): RpcResponse | readonly RpcResponse
   );
 }
 
-/** @returns undefined also for what is no request, and for methods nobody knows: the SDK has answers for them. */
+/** @returns undefined also for messages that are not requests, and for unknown methods: the SDK answers them */
 function problemOf(message: unknown): RpcError | undefined {
   if (!isRequest(message)) return undefined;
   const schema = REQUESTS.get(message.method);
@@ -87,6 +88,6 @@ function isRequest(message: unknown): message is { readonly method: string; read
 }
 
 function idOf(message: unknown): RpcId {
-  // It has been found to be a request.
+  // Checked to be a request before.
   return (message as { readonly id: RpcId }).id;
 }

@@ -12,8 +12,8 @@ interface Event {
 }
 
 /**
- * The latest messages of one session, so that a client whose connection broke can ask for what it missed. The oldest are
- * forgotten beyond a number and a size; whoever asks for those gets what is left.
+ * Keeps the latest messages of one session for clients that reconnect. Drops the oldest beyond a number and a size; a
+ * client that asks for dropped messages gets the remaining ones.
  */
 export class EventLog implements EventStore {
   #events: Event[] = [];
@@ -44,7 +44,7 @@ export class EventLog implements EventStore {
     const missed = this.#events.filter(
       ({ streamId, number }) => streamId === last.streamId && number > last.number,
     );
-    // The message of a priming event is empty; it only gave the client an id to come back with.
+    // A priming event has an empty message; it only gives the client an id for reconnecting.
     for (const { number, message } of missed) {
       if ('jsonrpc' in message) await send(idOf(last.streamId, number), message);
     }

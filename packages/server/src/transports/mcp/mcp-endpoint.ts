@@ -44,7 +44,7 @@ export class McpEndpoint {
       authInfo: toAuthInfo({ caller, ...originOf(request) }),
     });
     void reply.send(response);
-    // A stream may have nothing to say for long, and its reader waits for the head.
+    // The first message of a stream may take long, and the client waits for the head.
     if (response.headers.get('content-type') === EVENT_STREAM) reply.raw.flushHeaders();
     return reply;
   }
@@ -63,7 +63,7 @@ function originOf(request: FastifyRequest): Omit<CallerInfo, 'caller'> {
   };
 }
 
-/** The body has been read already, and the SDK looks at the path of no request. */
+/** Without body and path: the body was read already, and the SDK ignores the path. */
 function toWebRequest({ method, headers }: FastifyRequest, session: McpSession): Request {
   const copied = new Headers();
   for (const name of ['accept', 'content-type', 'last-event-id', 'mcp-session-id']) {
@@ -89,7 +89,7 @@ function parse(body: unknown): { readonly value: unknown } | undefined {
   try {
     return { value: parseRequestJson(body) };
   } catch {
-    // Whatever is wrong with it, the answer is the same.
+    // All syntax errors get the same answer.
     return undefined;
   }
 }

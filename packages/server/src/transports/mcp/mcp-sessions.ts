@@ -7,24 +7,24 @@ import { createMcpServer, type McpServerParts } from './create-mcp-server.ts';
 import { EventLog } from './event-log.ts';
 import { negotiateVersion } from './protocol-version.ts';
 
-/** How soon a client whose stream has ended comes back. */
+/** How soon a client reconnects after its stream has ended. */
 const RETRY_MS = 500;
 
 export interface SessionLimits {
   readonly maxSessions: number;
-  /** A session that nobody has used for this long is forgotten; its client then starts another. */
+  /** An unused session is closed after this time; its client then starts another. */
   readonly idleMs: number;
 }
 
 export const DEFAULT_SESSION_LIMITS: SessionLimits = { maxSessions: 1000, idleMs: 30 * 60_000 };
 
-/** One client, from `initialize` on. */
+/** The session of one client, from `initialize` on. */
 export interface McpSession {
   readonly transport: HttpTransport;
   readonly caller: Caller;
   /** Undefined when the first message was not `initialize`. */
   readonly protocolVersion: string | undefined;
-  /** HTTP requests that are being answered, open streams among them. */
+  /** Pending HTTP requests, including open streams. */
   openRequests: number;
   lastUsedAt: number;
 }
@@ -46,13 +46,13 @@ export class McpSessions {
     return this.#sessions.size;
   }
 
-  /** @returns undefined when there is none, or when it belongs to somebody else. */
+  /** @returns undefined when it does not exist, or belongs to another caller */
   find(sessionId: string, caller: Caller): McpSession | undefined {
     const session = this.#sessions.get(sessionId);
     return session?.caller.namespace === caller.namespace ? session : undefined;
   }
 
-  /** Counts as a session, and can be found, once its first message was `initialize`. */
+  /** Opens a session. It is counted, and can be found, if its first message is `initialize`. */
   async open(caller: Caller, firstMessage: unknown): Promise<McpSession> {
     this.#makeRoom(ownerOfCaller(caller));
     const transport = new HttpTransport({
@@ -74,13 +74,16 @@ export class McpSessions {
     return session;
   }
 
-  /** Around every request, so that a session with an open stream is not idle. @returns to be called at its end */
+  /**
+   * Marks a session as used during a request, so that an open stream keeps it alive. @returns a function to call at
+   * the end of the request
+   */
   use(session: McpSession): () => void {
     session.openRequests += 1;
     return () => {
       session.openRequests -= 1;
       session.lastUsedAt = Date.now();
-      // A first message that was not `initialize` has been refused.
+      // Closed here if the first message was not `initialize` and was refused.
       if (session.transport.sessionId === undefined) void session.transport.close();
     };
   }
@@ -98,8 +101,9 @@ export class McpSessions {
   }
 
   /**
-   * Whoever has as many sessions as are free gives up the one of its own that was idle longest, as in `CallShares`; so does
-   * whoever has the most, when all are taken. Nobody else's makes room for a flood.
+   * Closes the longest idle session of the owner when it has as many sessions as are still free, as in `CallShares`.
+   * When none are free and the owner has none, closes one of the owner with the most sessions. So an owner that opens
+   * many sessions replaces only its own.
    */
   #makeRoom(owner: Owner): void {
     const own = this.#ofOwner(owner);

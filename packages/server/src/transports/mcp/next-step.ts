@@ -3,7 +3,7 @@ import { isOperator, type Caller } from '../../access/caller.ts';
 import { toolOf } from './tools.ts';
 import { RPC_METHODS, type RpcMethod } from '../rpc/methods.ts';
 
-/** The code of a failure, and what goes with it. */
+/** The code of a failure, with its details. */
 export type FailureData = Readonly<Record<string, unknown>> | null;
 
 const METHODS = Object.keys(RPC_METHODS) as RpcMethod[];
@@ -12,7 +12,7 @@ const MAKE_ROOM =
   'Call sandbox_get_metrics to see what runs, and sandbox_stop for what is not needed any more.';
 const OTHER_IMAGE = 'Call sandbox_start with another config.image, for example "python" or "node".';
 
-/** What a model can do about a failure, where the reason alone does not say it. */
+/** Hints for a model on how to continue, for errors whose reason does not say it. */
 const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
   sandbox_not_found:
     'Call sandbox_start with config.image to make it, or sandbox_get_metrics to see which sandboxes there are.',
@@ -38,15 +38,14 @@ const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
 
 const OUT_OF_MEMORY =
   'Call sandbox_start with config.image and a larger config.memory (MiB); without them it starts again with as little as before.';
-/** While the sandbox runs on. */
+/** The hint for a running sandbox. */
 export const MORE_MEMORY =
   'To give it more, call sandbox_stop, then sandbox_start with config.image and a larger config.memory (MiB), which begins with a new ' +
   'disk; to keep the files, call sandbox_create_snapshot in between, and sandbox_start_from_snapshot with memory instead.';
 const FOR_OPERATORS = 'Commands that begin with svc are for the operator of this server.';
 
 /**
- * The reason of a failure in the words of those who call tools: other surfaces call the same things by other names. What can be
- * done next is said with it.
+ * The reason of a failure in terms of tools, because other surfaces use other names, with a hint on how to continue.
  */
 export function inWordsOfTools(message: string, data: FailureData, caller?: Caller): string {
   const told = METHODS.reduce((text, method) => text.replaceAll(method, toolOf(method)), message);

@@ -2,23 +2,23 @@ import type { ServerNotification } from '@modelcontextprotocol/sdk/types.js';
 import type { Progress } from '../../sandboxes/start-progress.ts';
 import type { SessionLog } from './session-log.ts';
 
-/** Downloads report many times a second; nobody reads that fast. */
+/** Minimum interval of reports; downloads report more often than a person can read. */
 const INTERVAL_MS = 200;
-/** Clients give a call up that they hear nothing of; most begin to count anew with every progress. */
+/** Interval of heartbeats: clients abort a silent call; most restart their timeout with each progress notification. */
 const BEAT_MS = 2000;
 const MIB = 1024 * 1024;
 
 export interface ProgressParts {
-  /** Undefined: nobody asked for progress. */
+  /** Undefined: the caller did not request progress. */
   readonly token: string | number | undefined;
   readonly log: SessionLog;
   readonly send: (notification: ServerNotification) => Promise<void>;
 }
 
 /**
- * Turns the progress of a call into log messages, and into progress notifications for whoever asked for them with a token; they
- * are also told that a call is still at work when it has nothing else to tell. Numbers only ever grow, as the protocol demands, so
- * how far a download is stands in the message. Dispose of it at the end of the call.
+ * Sends the progress of a call as log messages, and as progress notifications if the caller sent a token; these
+ * include heartbeats while there is no other progress. The protocol requires increasing numbers, so the message has
+ * the position of a download. Dispose of it at the end of the call.
  */
 export class ProgressReports implements Disposable {
   readonly #parts: ProgressParts;
@@ -63,7 +63,7 @@ export class ProgressReports implements Disposable {
 }
 
 function ignore(): void {
-  // Somebody who has left needs no news.
+  // The client has disconnected.
 }
 
 function describe({ message, done, total }: Progress): string {

@@ -4,7 +4,10 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/sdk/types.js';
 
-/** What the SDK will agree on with this client. @returns undefined when the message does not begin a session */
+/**
+ * The version on which the SDK will agree with this client. @returns undefined when the message does not begin a
+ * session
+ */
 export function negotiateVersion(message: unknown): string | undefined {
   if (!isInitializeRequest(message)) return undefined;
   const { protocolVersion } = message.params;
@@ -12,8 +15,8 @@ export function negotiateVersion(message: unknown): string | undefined {
 }
 
 /**
- * The version that a request is served with. What was agreed on at the beginning of the session counts, not what the request
- * says; but a version that nobody knows is left for the SDK to refuse.
+ * The version of a request: the one agreed on at the start of the session, not the one in the header; but an unknown
+ * version is passed on for the SDK to refuse.
  */
 export function versionOf(header: string | undefined, agreed: string | undefined): string | undefined {
   if (agreed === undefined || header === undefined || !SUPPORTED_PROTOCOL_VERSIONS.includes(header))

@@ -14,8 +14,8 @@ export interface McpTransportParts extends McpEndpointParts {
 }
 
 /**
- * MCP over Streamable HTTP. What it is made of is loaded with the first request of a known caller: it is a good part of the whole
- * server's code, and a server should start quickly.
+ * MCP over Streamable HTTP. The implementation is a large part of the server's code and is loaded on the first
+ * authenticated request, so that the server starts quickly.
  * @returns how many sessions there are
  */
 export function registerMcp(server: FastifyInstance, parts: McpTransportParts): { readonly size: number } {
@@ -46,7 +46,7 @@ export function registerMcp(server: FastifyInstance, parts: McpTransportParts): 
       throw new PlatformError('method_not_allowed', `${PATH} takes POST, GET and DELETE only`);
     },
   });
-  // Streams have no end of their own, and a server that waits for them would never close.
+  // Streams do not end by themselves, and would block the shutdown.
   server.addHook('preClose', async () => {
     isClosing = true;
     await endpoint?.close();
@@ -58,5 +58,8 @@ export function registerMcp(server: FastifyInstance, parts: McpTransportParts): 
   };
 }
 
-/** Node finds a module again without reading folders only when the same file asks for it, so whoever loads it early does so here. */
+/**
+ * Imports from this file only: Node's cache of resolved paths is per importing file, so preloading has to happen here
+ * too.
+ */
 export const loadMcp = () => import('./mcp-endpoint.ts');

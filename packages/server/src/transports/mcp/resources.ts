@@ -15,11 +15,11 @@ import { FILE_TEMPLATE, readFileUri, type FileAddress } from './toolbox/resource
 import { kindOf } from './toolbox/file-content.ts';
 import { ToolScene, type ToolCaller, type Workbench } from './toolbox/tool-scene.ts';
 
-/** What the protocol says of a resource that is not there. */
+/** The protocol's error code for an unknown resource. */
 const RESOURCE_NOT_FOUND = -32_002;
 const INVALID_PARAMS = -32_602;
 const INTERNAL_ERROR = -32_603;
-/** Of one file, which is held in memory whole. */
+/** Maximum size of a file; it is held in memory. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
 const TEMPLATE: ResourceTemplate = {
@@ -31,7 +31,10 @@ const TEMPLATE: ResourceTemplate = {
     `anything else as a blob; up to ${MAX_BYTES / 1024 / 1024} MiB.`,
 };
 
-/** Files of sandboxes as resources. There are too many to be listed: tools answer with links, and the template says the rest. */
+/**
+ * Serves files of sandboxes as resources. They are not listed, because there are too many: tools return links, and
+ * the template describes the addresses.
+ */
 export function serveResources(
   server: Server,
   bench: Workbench,
@@ -89,7 +92,7 @@ async function readBytes(bench: Workbench, address: FileAddress, asker: ToolCall
   );
 }
 
-/** @returns undefined when it turns out to be no text behind its beginning */
+/** @returns undefined when the file is not text */
 function decode(bytes: Buffer): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -1,12 +1,12 @@
 import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 import type { CodeRunResult } from '@svc/contract';
 
-/** Models can look at these. */
+/** Image types that models accept. */
 const IMAGE_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /**
- * What code showed, for a model: one image for each result that has one. The text of results is in the output already, so
- * only what is missing is told in words.
+ * Converts results of code for a model: one image per result that has one. The text of results is in the output
+ * already, so text is added only for results that cannot be shown.
  */
 export function contentOfResults(results: readonly CodeRunResult[]): ContentBlock[] {
   return results.flatMap(({ data, left_out: leftOut }) => {

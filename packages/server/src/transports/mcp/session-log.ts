@@ -1,13 +1,13 @@
 import type { LoggingLevel, ServerNotification } from '@modelcontextprotocol/sdk/types.js';
 
-/** From the least to the most important. */
+/** In order of severity. */
 const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
 
-/** Messages for the client of one session, from the level on that it has asked for. */
+/** Log messages for the client of one session, from its requested level on. */
 export class SessionLog {
   level: LoggingLevel = 'info';
 
-  /** `send`: on the stream of the request that the message belongs to. */
+  /** `send` writes to the stream of the request that the message belongs to. */
   async write(
     level: LoggingLevel,
     data: string,

@@ -1,6 +1,9 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 
-/** Bounds that models keep to anyway. The server checks all of them, and answers with the field and what it must be. */
+/**
+ * Keywords that are hidden from models, which rarely violate them. The server checks all of them, and its errors name
+ * the field and its bounds.
+ */
 const UNSHOWN: ReadonlySet<string> = new Set([
   'additionalProperties',
   'pattern',
@@ -11,15 +14,15 @@ const UNSHOWN: ReadonlySet<string> = new Set([
   'maxItems',
   'maxProperties',
 ]);
-/** Fields of nearly every tool; the instructions of the server say what they are. */
+/** Fields of nearly every tool, explained once in the server's instructions. */
 const EXPLAINED_ONCE: ReadonlySet<string> = new Set(['sandbox', 'namespace']);
 
 /**
- * What a tool takes, as it is shown to models: clients put the list of tools before every conversation, so that each character
- * of it is paid for.
+ * Shortens the input schema of a tool: clients put the list of tools before every conversation, and each character
+ * has a price.
  */
 export function shownSchema(schema: object): Tool['inputSchema'] {
-  // What tools take are objects, and their schemas are plain JSON Schema.
+  // Inputs of tools are objects, and their schemas plain JSON Schema.
   return shorten(JSON.parse(JSON.stringify(schema))) as Tool['inputSchema'];
 }
 
@@ -45,7 +48,7 @@ function shortenFields(fields: Readonly<Record<string, object>>): Record<string,
   );
 }
 
-/** A field that may be left out may be null too; clients that make a form of a schema stumble over that choice. */
+/** Removes null from optional fields; clients that build a form from a schema cannot handle the union. */
 function withoutNull(schema: object): object {
   const { anyOf, ...rest } = schema as { readonly anyOf?: readonly { readonly type?: unknown }[] };
   const branches = anyOf?.filter(({ type }) => type !== 'null');

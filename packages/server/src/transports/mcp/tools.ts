@@ -4,14 +4,14 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { RpcMethod } from '../rpc/methods.ts';
 import { shownSchema } from './shown-schema.ts';
 
-/** How an operation is shown to a model. */
+/** The presentation of an operation to a model. */
 interface ToolView<Method extends RpcMethod = RpcMethod> {
   readonly operation: Method;
   readonly title: string;
   readonly description: string;
   readonly annotations: ToolHints;
   readonly toText: (output: OperationOutput<Method>) => string;
-  /** What of the result is no text; absent: nothing. */
+  /** The structured part of the result; absent: none. */
   readonly toFields?: (output: OperationOutput<Method>) => Record<string, unknown>;
   /** As in `ToolSchema`. */
   readonly isText: boolean;
@@ -74,13 +74,13 @@ const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
-/** All there are: those that are methods of JSON-RPC too, and those that agents work with. */
+/** All tools: those that are methods of JSON-RPC too, and those for agents only. */
 export const TOOL_LIST = [...Object.keys(TOOLS), ...Object.keys(WORK_TOOLS)] as readonly (
   | ToolName
   | WorkToolName
 )[];
 
-/** Does not compile when an operation has no tool. */
+/** A type error when an operation has no tool. */
 const TOOL_NAMES: Readonly<Record<RpcMethod, ToolName>> = {
   'sandbox.start': 'sandbox_start',
   'sandbox.stop': 'sandbox_stop',
@@ -97,7 +97,7 @@ export function operationOf(name: ToolName): RpcMethod {
   return TOOLS[name].operation;
 }
 
-/** The tool that an operation is called with. */
+/** The tool of an operation. */
 export function toolOf(operation: RpcMethod): ToolName {
   return TOOL_NAMES[operation];
 }
@@ -126,18 +126,18 @@ function describeMethods(): Tool[] {
   }));
 }
 
-/** The other two mean nothing of a tool that only reads. */
+/** Without the hints that have no meaning for a read-only tool. */
 function shownHints({ readOnlyHint, openWorldHint, ...changes }: ToolHints): Tool['annotations'] {
   return readOnlyHint ? { readOnlyHint, openWorldHint } : { readOnlyHint, ...changes, openWorldHint };
 }
 
-/** A result of the operation behind the tool, as people and programs see it. */
+/** The result of the operation as people and programs see it. */
 export function showOutput(
   name: ToolName,
   output: unknown,
 ): { readonly text: string; readonly fields: Record<string, unknown>; readonly isText: boolean } {
   const { toText, toFields, isText } = TOOLS[name] as ToolView<never>;
-  // The operation of this very tool has returned it.
+  // The operation of this tool has returned it.
   const own = output as never;
   return { text: toText(own), fields: toFields?.(own) ?? {}, isText };
 }

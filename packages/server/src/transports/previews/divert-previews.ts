@@ -2,7 +2,10 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Previews } from './previews.ts';
 
-/** Hands requests to hosts of previews over before anything else of the server sees them. Call it after all listeners. */
+/**
+ * Routes requests to hosts of previews before any other handler of the server. Call it after all listeners were
+ * added.
+ */
 export function divertPreviews(server: Server, previews: Previews): void {
   const answer = server.listeners('request');
   server.removeAllListeners('request');

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isOurCookie, withoutOurCredentials } from './our-credentials.ts';
 import { TOKEN_HEADER } from './preview-token.ts';
 
-/** Between two neighbours only (RFC 9110, 7.6.1), with those that `Connection` names. */
+/** Hop-by-hop headers (RFC 9110, 7.6.1), beside those that `Connection` names. */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -15,7 +15,7 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** Said anew by us, or to us alone. */
+/** Headers that are for this server only, or that it sets itself. */
 const NOT_FOR_SANDBOX = new Set([
   'expect',
   'forwarded',
@@ -27,7 +27,7 @@ const NOT_FOR_SANDBOX = new Set([
   TOKEN_HEADER,
 ]);
 
-/** What would reach beyond the one host that the answer is of: other previews, or where the browser goes next time. */
+/** Headers with an effect beyond the host of the answer: on other previews, or on later requests of the browser. */
 const NOT_FOR_BROWSER = new Set([
   'alt-svc',
   'clear-site-data',
@@ -38,7 +38,7 @@ const NOT_FOR_BROWSER = new Set([
   'strict-transport-security',
 ]);
 
-/** Names and values in turn, as Node has raw headers; of one request to a sandbox. */
+/** Headers of a request to a sandbox: names and values alternately, like Node's raw headers. */
 export function headersForSandbox(
   request: IncomingMessage,
   { scheme, isUpgrade }: { readonly scheme: string; readonly isUpgrade: boolean },
@@ -50,7 +50,7 @@ export function headersForSandbox(
     return kept === undefined ? [] : [name, kept];
   });
   const hops = isUpgrade ? ['connection', 'Upgrade', 'upgrade', 'websocket'] : ['connection', 'close'];
-  // A body of unknown length stays one.
+  // Keeps a body of unknown length chunked.
   const framing = request.headers['transfer-encoding'] === undefined ? [] : ['transfer-encoding', 'chunked'];
   const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme === 'https' ? '443' : '80');
   return [
@@ -66,7 +66,7 @@ export function headersForSandbox(
   ];
 }
 
-/** Of one answer of a sandbox. */
+/** Headers of an answer of a sandbox. */
 export function headersForBrowser(answer: IncomingMessage): string[] {
   return endToEnd(answer).flatMap(([name, value]) => {
     const lower = name.toLowerCase();
@@ -77,7 +77,7 @@ export function headersForBrowser(answer: IncomingMessage): string[] {
   });
 }
 
-/** Without `Domain` a cookie is of this host alone. Ours is not for a sandbox to set. */
+/** Removes `Domain`, which limits a cookie to this host, and drops cookies with our own names. */
 function confineCookie(cookie: string): string | undefined {
   const [pair = '', ...attributes] = cookie.split(';');
   if (isOurCookie(pair.split('=')[0]?.trim() ?? '')) return undefined;

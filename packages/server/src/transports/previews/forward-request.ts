@@ -12,13 +12,13 @@ const MAX_HEADER_BYTES = 64 * 1024;
 export interface Forwarded {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** To the service in the sandbox. */
+  /** The connection to the service in the sandbox. */
   readonly socket: Duplex;
   readonly port: number;
   readonly scheme: string;
 }
 
-/** Sends a request to a sandbox and its answer back, both as they come. Neither is read faster than it is taken. */
+/** Forwards a request to a sandbox and its answer back, streamed with back-pressure. */
 export async function forwardRequest(parts: Forwarded & { readonly cookie: string | null }): Promise<void> {
   const { request, response, socket, port, cookie } = parts;
   const outgoing = askSandbox(parts, false);
@@ -32,11 +32,11 @@ export async function forwardRequest(parts: Forwarded & { readonly cookie: strin
     response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', headers);
     response.flushHeaders();
     await pipeline(answer, response);
-    // A service may answer before it has read everything, and then nobody needs the rest.
+    // The service may answer before it has read the whole request; the rest is discarded.
     if (!request.complete) request.socket.destroySoon();
     else await sent;
   } catch {
-    // Of the client or of the service; whoever is still there is told.
+    // Client or service broke off; tells the client, if it is still connected.
     sendAnswer(request, response, brokeOff(port));
   } finally {
     response.off('close', leave);
@@ -44,10 +44,10 @@ export async function forwardRequest(parts: Forwarded & { readonly cookie: strin
   }
 }
 
-/** The request as the sandbox gets it; its body is still to be sent. */
+/** The request to the sandbox; its body is sent by the caller. */
 export function askSandbox({ request, socket, scheme }: Forwarded, isUpgrade: boolean): ClientRequest {
   const outgoing = startRequest({
-    // Never asked for a name: the connection stands already.
+    // The connection exists already, so no name is resolved.
     createConnection: () => socket,
     method: request.method ?? 'GET',
     path: withoutToken(request.url ?? '/'),

@@ -6,7 +6,7 @@ import { askSandbox, type Forwarded } from './forward-request.ts';
 import { headersForBrowser } from './forward-headers.ts';
 import { brokeOff, sendAnswer } from './preview-answer.ts';
 
-/** A WebSocket: its handshake is answered by the sandbox, and what follows is passed on unread. */
+/** Forwards a WebSocket: the sandbox answers the handshake, and the bytes after it are forwarded unread. */
 export async function forwardUpgrade(
   parts: Forwarded & { readonly client: Duplex; readonly head: Buffer },
 ): Promise<void> {
@@ -17,7 +17,7 @@ export async function forwardUpgrade(
     const outgoing = askSandbox(parts, true);
     const upgraded = once(outgoing, 'upgrade') as Promise<[IncomingMessage, Duplex, Buffer]>;
     const refused = once(outgoing, 'response') as Promise<[IncomingMessage]>;
-    // One of the two never comes.
+    // Only one of the two promises settles.
     upgraded.catch(() => undefined);
     refused.catch(() => undefined);
     outgoing.end();
@@ -33,7 +33,7 @@ export async function forwardUpgrade(
     socket.write(parts.head);
     await Promise.all([pipeline(client, socket), pipeline(socket, client)]);
   } catch {
-    // Of the client or of the service; whoever is still there is told.
+    // Client or service broke off; tells the client, if it is still connected.
     if (response.socket !== null) sendAnswer(request, response, brokeOff(port));
   } finally {
     client.off('close', leave);
@@ -46,7 +46,7 @@ function handshakeOf(answer: IncomingMessage): string {
   const headers = ['connection', 'Upgrade', 'upgrade', 'websocket', ...headersForBrowser(answer)];
   const lines: string[] = [];
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    // SAFETY: names and values passed Node's parser, so there is no line break in them.
+    // SAFETY: names and values passed Node's parser, so they contain no line break.
     lines.push(`${headers[index]}: ${headers[index + 1]}\r\n`);
   }
   return `HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`;

@@ -4,7 +4,7 @@ import { TOKEN_NAME } from '../../handlers/previews/preview-place.ts';
 import { BEARER_PROTOCOL } from '../channel/bearer-protocol.ts';
 import { SESSION_COOKIES } from '../rest/session-cookie.ts';
 
-/** What keys, and tokens of users and of previews, begin with. */
+/** Prefix of keys, and of tokens of users and previews. */
 const PREFIX = /^svc_/i;
 const OUR_COOKIES: ReadonlySet<string> = new Set([TOKEN_NAME, ...SESSION_COOKIES]);
 
@@ -12,7 +12,7 @@ export function isOurCookie(name: string): boolean {
   return OUR_COOKIES.has(name);
 }
 
-/** A header without what opens this server to its bearer; undefined when nothing is left of it. */
+/** Removes credentials of this server from a header; undefined when nothing remains. */
 export function withoutOurCredentials(name: string, value: string): string | undefined {
   switch (name.toLowerCase()) {
     case 'cookie':
@@ -38,7 +38,7 @@ function joined(
   return kept.length === 0 ? undefined : kept.join(glue);
 }
 
-/** Also a bare one, and one that is the user or the password of `Basic`. */
+/** Also without a scheme, and as the user or the password of `Basic`. */
 function isOurCredential(value: string): boolean {
   const [, scheme = '', secret = ''] = /^\s*(?:(bearer|basic)\s+)?(.*?)\s*$/is.exec(value) ?? [];
   if (PREFIX.test(secret)) return true;
@@ -47,11 +47,14 @@ function isOurCredential(value: string): boolean {
   return [user, password.join(':')].some((part) => PREFIX.test(part) || isSession(part));
 }
 
-/** By what it says of itself: one that has expired or is another server's is none of the sandbox's business either. */
+/**
+ * Detects a session by its claims, without verification: expired ones, and those of other servers, must not reach the
+ * sandbox either.
+ */
 function isSession(token: string): boolean {
   try {
     return [decodeJwt(token).aud].flat().includes(SESSION_AUDIENCE);
   } catch {
-    return false; // Not of that form.
+    return false; // Not a session token.
   }
 }

@@ -4,10 +4,10 @@ import { TOKEN_NAME } from '../../handlers/previews/preview-place.ts';
 export const TOKEN_HEADER = 'x-svc-preview-token';
 
 export interface OfferedTokens {
-  /** In the order in which they are tried. */
+  /** Candidates, in the order in which they are tried. */
   readonly header: string | undefined;
   readonly query: string | undefined;
-  /** Several: a page of another preview can set cookies of this name for the whole domain, so none is taken for ours. */
+  /** All cookies of this name, because a page of another preview can set one for the whole domain. */
   readonly cookies: readonly string[];
 }
 
@@ -20,7 +20,7 @@ export function readTokens(url: string, headers: IncomingHttpHeaders): OfferedTo
   };
 }
 
-/** The address as the sandbox gets to see it. Whatever else is in it stays as it was written. */
+/** The URL without the token, as forwarded to the sandbox. Other parameters are unchanged. */
 export function withoutToken(url: string): string {
   const start = url.indexOf('?');
   if (start < 0) return url;
@@ -51,7 +51,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // Not ours then, because ours need no escapes.
+    // Our tokens need no escapes, so this is not one.
     return text;
   }
 }

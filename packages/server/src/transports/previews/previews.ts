@@ -32,15 +32,15 @@ export interface PreviewParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
   readonly logger: Logger;
-  /** Of connections that are held open, by organization. */
+  /** Limits open connections, by organization. */
   readonly streams: CallShares;
-  /** How often it is looked whether an open WebSocket may stay; 30 s unless given. */
+  /** Interval at which the permission of an open WebSocket is checked; 30 s by default. */
   readonly recheckMs?: number | undefined;
 }
 
 /**
- * Shows ports of sandboxes to browsers, each one at a host of its own. A request to such a host goes to the sandbox or is
- * refused here; it never reaches a route of this server, and nothing else than its Host decides that.
+ * Serves ports of sandboxes to browsers, each on its own host. A request to such a host is forwarded to the sandbox
+ * or refused here; it never reaches a route of this server. Only its Host decides that.
  */
 export class Previews {
   readonly #parts: PreviewParts;
@@ -72,7 +72,7 @@ export class Previews {
     socket.on('error', () => undefined);
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
-    // Upgrades come from the HTTP server, which makes sockets of no other kind.
+    // The HTTP server emits upgrades with sockets of this type only.
     response.assignSocket(socket as Parameters<Response['assignSocket']>[0]);
     response.once('finish', () => socket.end());
     await this.#serve(request, response, async (_admission, sandbox, host) => {
@@ -96,7 +96,7 @@ export class Previews {
     });
   }
 
-  /** WebSockets; other requests are drained with the rest of the server. */
+  /** Closes WebSockets; other requests are drained by the server. */
   close(): void {
     for (const socket of this.#upgraded) socket.destroy();
   }
@@ -133,18 +133,18 @@ export class Previews {
     }
   }
 
-  /** What a preview opened ends with it: WebSockets, and answers that go on, such as server-sent events. */
+  /** Ends WebSockets, and long answers such as server-sent events, when their admission is no longer valid. */
   #recheck(admission: Admission, host: PreviewHost, { socket }: IncomingMessage): NodeJS.Timeout {
     return setInterval(() => {
       isStillOpen(this.#parts.database, host, admission).then(
         (isOpen) => isOpen || socket.destroy(),
-        // A store that cannot be asked says nothing about the client.
+        // An unavailable store is no reason to disconnect the client.
         () => undefined,
       );
     }, this.#parts.recheckMs ?? RECHECK_MS);
   }
 
-  /** The stream counts for the organization of the sandbox, whose preview it is, and not for the visitor. */
+  /** Counts the stream for the organization of the sandbox, not for the visitor. */
   #take({ id, organizationId }: SandboxRecord, { socket }: IncomingMessage): (() => void) | undefined {
     using undo = new DisposableStack();
     try {
@@ -191,15 +191,15 @@ export class Previews {
   }
 }
 
-/** Somebody opened the link, rather than a program. */
+/** Whether a person opened a link, as opposed to a program. */
 function isNavigation({ method, headers }: IncomingMessage): boolean {
   const isPage = /\btext\/html\b/.test(headers.accept ?? '');
   return (method === 'GET' || method === 'HEAD') && isPage;
 }
 
-/** So that the token is neither in the address bar, nor in the history of the page, nor in a Referer. */
+/** Redirects to the URL without the token, which keeps it out of the address bar, the history and the Referer. */
 function redirect(request: IncomingMessage, response: Response, cookie: string): void {
-  // A leading // would be read as the name of another host.
+  // A leading // would be parsed as another host.
   const location = withoutToken(request.url ?? '/').replace(/^\/{2,}/, '/');
   response.writeHead(302, {
     location,
@@ -212,8 +212,8 @@ function redirect(request: IncomingMessage, response: Response, cookie: string):
 }
 
 /**
- * A TCP connection in a sandbox as a stream of Node's. It has a channel of its own, so that a slow reader holds up nobody
- * else, and both end together.
+ * A TCP connection inside a sandbox as a Node stream. It has its own channel, so that a slow reader does not block
+ * other connections, and both end together.
  */
 function channelSocket(channel: ChannelClient, connection: TcpStream): Duplex {
   const reader = connection.readable[Symbol.asyncIterator]();

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { streamBody } from './read-body.ts';
 
-/** A request whose body is sent by hand, and how the server saw it. */
+/** A request whose body the test sends in pieces, as the server received it. */
 async function begin(t: TestContext, maxPauseMs: number) {
   const server = createServer();
   server.listen(0, '127.0.0.1');
@@ -24,7 +24,7 @@ async function begin(t: TestContext, maxPauseMs: number) {
   const received: Promise<string> = Array.fromAsync(body.content).then((chunks) =>
     Buffer.concat(chunks).toString(),
   );
-  // Looked at by the tests, some of which let time pass before.
+  // Awaited by the tests, some of which let time pass first.
   received.catch(() => undefined);
   return { outgoing, received, body };
 }

@@ -5,16 +5,16 @@ import { parseRequestJson } from '@svc/contract/bounded-json';
 
 export interface BodyLimits {
   readonly maxBytes: number;
-  /** Beyond this a body is held only as long as there is room for large ones. */
+  /** Larger bodies take one of the places for large bodies while they are in memory. */
   readonly usualBytes?: number;
-  /** @throws PlatformError when there is none */
+  /** @throws PlatformError when no place is free */
   readonly takeRoom?: () => Disposable;
 }
 
 const NO_ROOM_NEEDED: Disposable = { [Symbol.dispose]: () => undefined };
 
 /**
- * Reads a JSON body; an absent one counts as an empty object.
+ * Reads a JSON body; an absent one becomes an empty object.
  * @throws PlatformError `payload_too_large` or `invalid_request`
  */
 export async function readJsonBody(
@@ -27,7 +27,7 @@ export async function readJsonBody(
   let isLarge = false;
   const chunks: Buffer[] = [];
   let length = 0;
-  // One that is refused half-way is read to its end yet, by the one who answers: a request that was destroyed cannot be.
+  // The request must not be destroyed on a refusal, because the answering code reads it to its end.
   const received = request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   for await (const chunk of received) {
     length += chunk.length;
@@ -53,8 +53,8 @@ export async function readJsonBody(
 }
 
 /**
- * A streamed body, and its SHA-256 once somebody read it to the end; whoever did not is overtaken. A body that breaks off, or
- * pauses for longer than `maxPauseMs` while somebody waits for more of it, is an error, never a short body.
+ * Streams a body, with its SHA-256; `digest` reads the rest of the body first. A body that breaks off, or pauses for
+ * longer than `maxPauseMs` during a read, is an error, never a truncated body.
  */
 export function streamBody(
   request: IncomingMessage,
@@ -80,7 +80,7 @@ export function streamBody(
   };
 }
 
-/** Each call gives the next chunk; undefined at the end. */
+/** Returns a function that reads the next chunk; undefined at the end. */
 function readChunks(request: IncomingMessage, maxPauseMs: number): () => Promise<Buffer | undefined> {
   const chunks = request[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
   let isWaiting = false;
@@ -108,7 +108,7 @@ function readChunks(request: IncomingMessage, maxPauseMs: number): () => Promise
   };
 }
 
-/** A body without a type is taken for what the operation expects. */
+/** A body without a content type is accepted as JSON. */
 function requireJson(contentType: string | undefined): void {
   if (contentType === undefined || /^application\/([\w.-]+\+)?json\b/i.test(contentType)) return;
   const reason = `must be application/json, not ${contentType}`;

@@ -11,7 +11,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { REST_PREFIX } from '../http/rest-failure.ts';
 import { RouteTree, type FoundRoute } from './route-tree.ts';
 
-/** The operations at one address, by method. */
+/** The operations of one path, by method. */
 interface Address {
   readonly path: string;
   readonly operations: Map<string, RestOperationName>;
@@ -19,16 +19,16 @@ interface Address {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where in the control plane a request goes; null: nowhere. */
+    /** The route of the control plane; null: none. */
     restRoute?: FoundRoute<Address> | null;
   }
 }
 
-/** Which operation of the table a request means. What was found stays with the request. */
+/** Finds the operation of a request. Stores the result with the request. */
 export class RestAddresses {
   readonly #routes = listRoutes();
 
-  /** @throws PlatformError when nothing is at the address, or nothing that takes the method */
+  /** @throws PlatformError when the path does not exist, or does not take the method */
   operationOf(request: FastifyRequest, reply: FastifyReply): RestOperationName {
     const route = this.#find(request);
     if (route === null) throw nothingAt(request);
@@ -68,7 +68,10 @@ function listRoutes(): RouteTree<Address> {
   return routes;
 }
 
-/** HEAD has no body to send: the stream would be read to its end for nobody, and one that follows has none. */
+/**
+ * HEAD is not offered for streamed answers: the stream would be read to its end and discarded, and one that follows
+ * has none.
+ */
 function isAnswerStreamed({ output }: RestOperation): boolean {
   return output === BYTES || output === EVENT_STREAM;
 }

@@ -72,6 +72,6 @@ test('events that are there at once are sent in one piece, and a failure behind 
   socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
   let answer = '';
   for await (const chunk of socket) answer += String(chunk);
-  // Each piece has its length before it, and an answer that is whole ends with one of none.
+  // Each chunk is preceded by its length, and a complete answer ends with an empty chunk.
   assert.match(answer, /\r\n[0-9a-f]+\r\nevent: stdout\ndata: 1\n\nevent: result\ndata: 2\n\n\r\n$/);
 });

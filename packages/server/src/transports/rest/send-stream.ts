@@ -3,10 +3,10 @@ import type { ByteSource, ServerEvent } from '@svc/contract/rest';
 import type { FastifyReply } from 'fastify';
 
 const HEARTBEAT_MS = 15_000;
-/** What is told together is bounded, so that no reader is sent more at once than it takes. */
+/** Limit of one batch, so that a reader is not sent more at once than it takes. */
 const MAX_TOGETHER_LENGTH = 64 * 1024;
 
-/** The first chunk is awaited before the head is sent, so that a failure to read is still an answer with a status. */
+/** Awaits the first chunk before it sends the head, so that a read error still gets an error status. */
 export async function sendBytes(reply: FastifyReply, content: ByteSource): Promise<FastifyReply> {
   const chunks = content[Symbol.asyncIterator]();
   const first = await chunks.next();
@@ -23,7 +23,7 @@ export async function sendBytes(reply: FastifyReply, content: ByteSource): Promi
 }
 
 export interface StreamOptions {
-  /** Asked from time to time; when it says no, the stream ends. */
+  /** Called periodically; the stream ends when it returns false. */
   readonly isAllowed: () => Promise<boolean>;
   readonly heartbeatMs?: number;
 }
@@ -40,8 +40,8 @@ export async function sendEvents(
 }
 
 /**
- * Events that come in one turn of the event loop go together, because each piece wakes the client. With a comment now and then while nothing happens, so
- * that nobody between us and the client takes it for dead.
+ * Serializes events. Batches those of one turn of the event loop, because each piece wakes the client. Sends a
+ * comment as heartbeat while there are no events, so that proxies keep the connection open.
  */
 async function* eventLines(
   events: AsyncIterable<ServerEvent>,
@@ -66,7 +66,7 @@ async function* eventLines(
       next = iterator.next();
       const later = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
       while (lines.length < MAX_TOGETHER_LENGTH) {
-        // One that fails is met again by the next look at it.
+        // A failure is thrown by the next iteration.
         const more = await Promise.race([next.catch(() => undefined), later]);
         if (more === undefined || more.done === true) break;
         lines += linesOf(more.value);
@@ -85,7 +85,7 @@ function linesOf({ event, data, id }: ServerEvent): string {
   return `event: ${event}\n${resume}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** Undefined when it takes longer; it may be waited for again. */
+/** Undefined after the timeout; the work can be awaited again. */
 async function withinMs<T>(work: Promise<T>, milliseconds: number): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), milliseconds);

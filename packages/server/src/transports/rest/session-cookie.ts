@@ -4,14 +4,14 @@ import type { FastifyRequest } from 'fastify';
 import { isLoopback } from '../http/loopback.ts';
 
 /**
- * Browsers take a name with this prefix only from a secure page and keep it to its one host: no page below the same domain,
- * a preview for one, can plant a session of somebody else's in it.
+ * Browsers accept this prefix from secure pages only and bind the cookie to one host: a page on a subdomain, such as
+ * a preview, cannot set a session of another user in it.
  */
 const SECURE_NAME = '__Host-svc_session';
-/** On an address in a network without TLS, where browsers take no other. */
+/** The name on an address without TLS, where browsers refuse the other one. */
 const PLAIN_NAME = 'svc_session';
 export const SESSION_COOKIES = [SECURE_NAME, PLAIN_NAME] as const;
-/** A page elsewhere cannot send it without being asked for leave, which it does not get. */
+/** A page of another origin can send this header only after a CORS preflight, which is refused. */
 const PAGE_HEADER = 'x-svc-page';
 const SAFE_METHODS = new Set(['GET', 'HEAD']);
 
@@ -19,7 +19,7 @@ type Request = Pick<FastifyRequest, 'headers' | 'method'> & {
   readonly raw: Pick<IncomingMessage, 'socket'>;
 };
 
-/** A cookie that no script can read and no page of another site sends; null: removes it. */
+/** The session cookie, unreadable for scripts and not sent by other sites; null: removes it. */
 export function sessionCookie(
   request: Request,
   session: { readonly token: string; readonly expiresAt: string } | null,
@@ -38,8 +38,8 @@ export function sessionCookie(
 }
 
 /**
- * What the cookie of the session would be as `Authorization`. What changes something is taken from our own pages alone: they
- * say so in a header that others cannot set, and the guard has looked at `Origin`.
+ * The session cookie as a value of `Authorization`. For requests with side effects, only from pages of this server:
+ * they set a header that other pages cannot set, and the guard has checked `Origin`.
  */
 export function sessionOf(request: Request): string | undefined {
   const name = isSecurePage(request) ? SECURE_NAME : PLAIN_NAME;
@@ -55,7 +55,7 @@ export function sessionOf(request: Request): string | undefined {
   return `Bearer ${token}`;
 }
 
-/** What a browser counts as secure: TLS, here or at a proxy in front, and this machine itself. */
+/** Whether browsers treat the page as secure: TLS, here or at a proxy, or loopback. */
 function isSecurePage({ headers, raw }: Request): boolean {
   if ('encrypted' in raw.socket || headers['x-forwarded-proto'] === 'https') return true;
   const host = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '');

@@ -8,7 +8,7 @@ import { startTestServer } from '../../testing/test-server.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FINE: CodeResult = { status: 'success', output: '2\n', error: '', truncated: false };
 
-/** A server whose interpreters answer what the test says; what they are asked is kept. */
+/** A server whose interpreters give the answers of the test; records their requests. */
 async function running(t: TestContext, answer: () => CodeResult = () => FINE) {
   const asked: CodeRequest[] = [];
   const forgotten: string[] = [];

@@ -5,11 +5,11 @@ import { RPC_METHODS, type RpcMethod } from './methods.ts';
 
 export interface RpcFailure {
   readonly error: RpcError;
-  /** Of a request that came alone. Application errors are 200. */
+  /** The HTTP status of a single request. Application errors are 200. */
   readonly status: number;
 }
 
-/** What a caller sees of a failed call. A bug is shown as `internal` with the id under which the log has the rest. */
+/** The error that a caller receives. A bug becomes `internal`, with the id under which the log has the details. */
 export function describeFailure(method: RpcMethod, thrown: unknown, requestId: string): RpcFailure {
   const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) return describePlatformError(method, error);
@@ -18,7 +18,7 @@ export function describeFailure(method: RpcMethod, thrown: unknown, requestId: s
   return { error: rpcError(RPC_CODE.operationFailed, message, data), status: 200 };
 }
 
-/** @returns undefined when the error is no refusal of the caller. */
+/** @returns undefined when the error is not a refusal of the caller */
 export function describeRefusal(error: PlatformError): RpcFailure | undefined {
   const data = { code: error.code, ...error.details };
   const refusal = rpcError(RPC_CODE.authentication, error.message, data);
@@ -31,7 +31,7 @@ function describePlatformError(method: RpcMethod, error: PlatformError): RpcFail
   const refusal = describeRefusal(error);
   if (refusal !== undefined) return refusal;
   const { code, message, details } = error;
-  // A conflict with what there is: the parameters themselves are well formed.
+  // Not for a conflict with the current state: the parameters themselves are well formed.
   if (!error.isConflict && (code === 'invalid_request' || code === 'invalid_sandbox_config')) {
     return { error: rpcError(RPC_CODE.invalidParams, message, { ...details }), status: 200 };
   }

@@ -1,6 +1,6 @@
 import type { OperationName } from '@svc/contract';
 
-/** The methods, and how the message begins when one fails. */
+/** The methods, with the start of the message when one fails. */
 export const RPC_METHODS = {
   'sandbox.start': 'sandbox start failed',
   'sandbox.stop': 'sandbox stop failed',

@@ -98,7 +98,7 @@ test('a missing, mistyped or unknown parameter is -32602 and named', async (t) =
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', ports: ['70000'] } }, 'config.ports[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', ports: ['a:b'] } }, 'config.ports[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', color: 1 } }, 'config.color'],
-    // What only the spec that is made of it can tell is told in the words of the caller, too.
+    // Errors found in the resulting spec are reported in terms of the caller's parameters.
     ['sandbox.start', { sandbox: 'a', config: { image: '' } }, 'config.image'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', workdir: 'here' } }, 'config.workdir'],
     [

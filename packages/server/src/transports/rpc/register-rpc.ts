@@ -24,7 +24,7 @@ export interface RpcTransportParts {
   readonly dispatch: Dispatch;
   readonly authenticate: Authenticate;
   readonly logger: Logger;
-  /** Requests beyond a caller's share of those at work are refused instead of queued. */
+  /** Limits concurrent requests per caller; further ones are refused, not queued. */
   readonly calls: CallShares;
   readonly rateLimiter: RateLimiter | null;
 }
@@ -74,7 +74,7 @@ async function answer(
   );
 }
 
-/** Who calls, once there is a place for the call; each call of a batch counts. */
+/** Authenticates the caller and takes its places; each call of a batch takes one. */
 async function admit(
   { authenticate, calls, rateLimiter }: RpcTransportParts,
   body: unknown,
@@ -93,17 +93,17 @@ async function admit(
 interface RpcParts {
   readonly dispatch: Dispatch;
   readonly logger: Logger;
-  /** Results in the line shape of the original server. */
+  /** Results with output as lines, like the original server. */
   readonly isLegacy: boolean;
 }
 
 interface RpcAnswer {
   readonly status: number;
-  /** Undefined: there is nothing to answer, the batch held notifications only. */
+  /** Undefined: no answer, because the batch has only notifications. */
   readonly body: RpcResponse | readonly RpcResponse[] | undefined;
 }
 
-/** Answers a body that was JSON. `authenticate` is asked once, and only for something that is a request. */
+/** Answers a JSON body. `authenticate` is called once, and only if there is a valid request. */
 async function answerRpc(
   parts: RpcParts,
   body: unknown,
@@ -119,7 +119,7 @@ async function answerRpc(
   return await answerOne(parts, request, caller, context);
 }
 
-/** One after the other, in their order: a batch may start a sandbox, use it and stop it. */
+/** Runs the calls in sequence: a batch may start a sandbox, use it and stop it. */
 async function answerBatch(
   parts: RpcParts,
   body: readonly unknown[],
@@ -179,14 +179,16 @@ async function answerOne(
   }
 }
 
-/** @returns undefined when it is not JSON in UTF-8. @throws PlatformError `invalid_request` when it has too many parts */
+/**
+ * @returns undefined when it is not JSON in UTF-8. @throws PlatformError `invalid_request` when it has too many parts
+ */
 function parse(body: unknown): { readonly value: unknown } | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   try {
     return { value: parseRequestJson(body) };
   } catch (error) {
     if (PlatformError.is(error)) throw error;
-    // Whatever else is wrong with it, the answer is the same.
+    // All syntax errors get the same answer.
     return undefined;
   }
 }
@@ -198,7 +200,7 @@ function send(reply: FastifyReply, { status, body }: RpcAnswer): FastifyReply {
 }
 
 function ignoreProgress(): void {
-  // JSON-RPC has no place for it.
+  // JSON-RPC has no way to report progress.
 }
 
 interface LegacyLine {
@@ -206,7 +208,7 @@ interface LegacyLine {
   readonly text: string;
 }
 
-/** The result as the clients of the original server read it: output as lines, and no `error` beside it. */
+/** The result in the format of the original server: output as lines, and no `error`. */
 function toLegacyShape(method: RpcMethod, result: unknown): unknown {
   if (method !== 'sandbox.repl.run' && method !== 'sandbox.command.run') return result;
   // The handler of the method has just returned it.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { startTestServer } from '../../testing/test-server.ts';
 
-/** The examples of https://www.jsonrpc.org/specification §7, with a method of ours where one is called. */
+/** The examples of https://www.jsonrpc.org/specification §7, with our methods. */
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: { namespace: 'none' } };
 const METRICS_RESULT = { jsonrpc: '2.0', result: { sandboxes: [] } };
 const isError = (answer: unknown, code: number, id: unknown) => {

@@ -5,7 +5,7 @@ import { makeEd25519Pair } from './ed25519-pair.ts';
 import { parsePublicKey } from '../../access/ssh-public-key.ts';
 
 test('every pair can be read, signs, and its signatures are known by its public half', () => {
-  // Enough for bytes of every value at every place, zeros at the beginning among them.
+  // Enough pairs for all byte values in all places, including leading zeros.
   for (let round = 0; round < 1500; round += 1) {
     const { privateKey, publicKey } = makeEd25519Pair();
     const secret = ssh2.utils.parseKey(privateKey);

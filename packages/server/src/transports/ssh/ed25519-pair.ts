@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 
 export interface Ed25519Pair {
-  /** In OpenSSH's own format, not encrypted. */
+  /** In OpenSSH's format, not encrypted. */
   readonly privateKey: string;
   /** A line of a .pub file. */
   readonly publicKey: string;
@@ -12,7 +12,10 @@ const MAGIC = Buffer.from('openssh-key-v1\u0000');
 const BLOCK_BYTES = 8;
 const LINE_LENGTH = 70;
 
-/** Made and written here, because ssh2 writes one pair in a hundred so that nobody can read it, itself included. */
+/**
+ * Generates a key pair. Own serialization, because ssh2 writes one pair in a hundred in a form that no program can
+ * read, including ssh2.
+ */
 export function makeEd25519Pair(): Ed25519Pair {
   const { d = '', x = '' } = generateKeyPairSync('ed25519').privateKey.export({ format: 'jwk' });
   const point = Buffer.from(x, 'base64url');

@@ -1,21 +1,21 @@
 import type { Socket } from 'node:net';
 
-/** With its end; RFC 4253, 4.2. */
+/** Including the line end; RFC 4253, 4.2. */
 const MAX_LINE_BYTES = 255;
 const LINE_END = 0x0a;
 
 type OnData = (chunk: Buffer) => void;
 
 /**
- * Holds back what a client sends until its first line is whole, and ends a connection whose line is too long. ssh2 remembers the first
- * piece of it alone, so that a line in three pieces or more, as slow networks make them, would end the connection.
- * It is for whoever listens to the socket next, which is ssh2, a moment after it was given the socket.
+ * Buffers the first line of a client until it is complete, and ends a connection whose line is too long. ssh2 keeps
+ * only the first chunk of it, so a line in three or more chunks, as on slow networks, would end the connection.
+ * Call it before ssh2 gets the socket: it wraps the next listener.
  */
 export function gatherVersionLine(socket: Socket): void {
   const onListener = (event: string | symbol, listener: OnData) => {
     if (event !== 'data') return;
     socket.off('newListener', onListener);
-    // The listener is told of before it is there. Nothing is read until then: ssh2 has paused the socket.
+    // The event fires before the listener is added. Nothing is read until then: ssh2 has paused the socket.
     process.nextTick(() => takePlaceOf(socket, listener));
   };
   socket.on('newListener', onListener);

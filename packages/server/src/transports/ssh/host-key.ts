@@ -13,18 +13,18 @@ const FILE_NAME = 'ssh_host_ed25519_key';
 export interface HostKey {
   /** In OpenSSH's format. */
   readonly privateKey: string;
-  /** `<type> <base64>`, as known_hosts files have it. */
+  /** `<type> <base64>`, as in known_hosts files. */
   readonly publicKey: string;
   readonly fingerprint: string;
 }
 
-/** The key that clients know this server by. It is made once; two processes may do so at the same time. */
+/** The host key of this server. Created on first use; two processes may do so at the same time. */
 export async function ensureHostKey(serverFolder: string): Promise<HostKey> {
-  // SAFETY: a fixed name in the server's own folder, which nobody else can write.
+  // SAFETY: a fixed name in the server's own folder, in which only the server's user and root can write.
   const path = join(serverFolder, FILE_NAME);
   const existing = await read(path);
   if (existing !== undefined) return existing;
-  // Mode 0600; a file that another process made in the meantime is kept.
+  // Mode 0600; keeps a file that another process has created meanwhile.
   await createPrivateFile(path, Buffer.from(makeEd25519Pair().privateKey));
   const made = await read(path);
   if (made === undefined) throw new Error('the SSH host key vanished while it was made');

@@ -1,8 +1,8 @@
 import type { Connection } from 'ssh2';
 
-/** Of the bytes of a packet, the part that is no content is then a tenth. OpenSSH, PuTTY and Dropbear take 16 KiB or more. */
+/** At this size, a tenth of each packet is overhead. OpenSSH, PuTTY and Dropbear use 16 KiB or more. */
 const LEAST_PACKET_BYTES = 512;
-/** `SSH_OPEN_CONNECT_FAILED` is about a target; this is about what the client asks for. RFC 4254, 5.1. */
+/** `SSH_OPEN_CONNECT_FAILED` would be about a target; this refuses the client's parameters. RFC 4254, 5.1. */
 const ADMINISTRATIVELY_PROHIBITED = 1;
 
 interface Opened {
@@ -16,12 +16,12 @@ interface Protocol {
 }
 
 /**
- * Opens no channel for a client that takes next to nothing at a time. ssh2 sends what it has in pieces of the size that was asked for: at
- * 0 it makes empty packets for ever, which takes the thread and then the memory that serve everybody.
- * @throws Error when ssh2 is not as it was when this was written; the connection is not served then
+ * Refuses channels with a tiny maximum packet size. ssh2 splits data into packets of that size: with 0 it sends empty
+ * packets forever, which takes all CPU time and then all memory.
+ * @throws Error when the internals of ssh2 have changed; the connection is refused then
  */
 export function refuseTinyPackets(client: Connection): void {
-  // Not in its types, and there is no event that tells the size before a channel stands.
+  // Not in the types of ssh2; no event reports the size before a channel is open.
   const { _protocol: protocol } = client as unknown as { readonly _protocol: Protocol };
   const open = protocol._handlers.CHANNEL_OPEN;
   if (open === undefined)

@@ -5,15 +5,15 @@ import type { ServerChannel } from 'ssh2';
 import { readHalf } from '../../published-ports/read-half.ts';
 import type { SshOutput } from './ssh-output.ts';
 
-/** As shells have it. */
+/** The exit status of shells for this case. */
 const EXIT_NOT_FOUND = 127;
 const EXIT_NOT_STARTED = 126;
 
-/** SSH knows signals by names without SIG. */
+/** SSH names signals without SIG. */
 export const SIGNAL_NUMBERS: ReadonlyMap<string, number> = new Map(
   Object.entries(constants.signals).map(([name, number]) => [name.replace(/^SIG/, ''), number]),
 );
-/** Those that RFC 4254 names; clients need not know others. */
+/** The signals of RFC 4254; clients need not support others. */
 const KNOWN_SIGNALS = [
   'ABRT',
   'ALRM',
@@ -30,7 +30,7 @@ const KNOWN_SIGNALS = [
   'USR2',
 ];
 
-/** Runs one process for one SSH session, from the first byte of its input to its exit status. */
+/** Runs one process for one SSH session, from the first byte of input to the exit status. */
 export async function runInSession(
   channel: ChannelClient,
   request: ExecRequest,
@@ -45,7 +45,7 @@ export async function runInSession(
   try {
     const process = await channel.exec(request);
     client.onStarted(process);
-    // Its end is not waited for: a process may exit while the client still has something to say.
+    // Not awaited: the process may exit while the client still sends.
     sendInput(stream, process, client.onReceived).catch(() => undefined);
     await Promise.all([output.pump(process.stdout), output.pump(process.stderr, 'stderr')]);
     const { code, signal, reason } = await process.exited;
@@ -62,7 +62,10 @@ export async function runInSession(
   }
 }
 
-/** What the gateway itself has to say, also to a terminal in raw mode. Names that others chose are text in it. */
+/**
+ * A message of the gateway, readable also on a terminal in raw mode. Escapes control characters in names that users
+ * chose.
+ */
 export function line(message: string): Buffer {
   return Buffer.from(`svc: ${showLine(message)}\r\n`);
 }

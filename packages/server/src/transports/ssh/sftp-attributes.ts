@@ -23,7 +23,7 @@ export function readAttributes(reader: PacketReader): FileAttributes {
   const mode = (flags & HAS.mode) === 0 ? {} : { mode: reader.uint32() & MODE_BITS };
   const times = (flags & HAS.times) === 0 ? {} : { atime: reader.uint32(), mtime: reader.uint32() };
   if ((flags & HAS.extended) !== 0) {
-    // Nobody sends them; they are read so that what follows is found.
+    // Extended attributes: clients do not use them; skipped to find the fields after them.
     for (let left = reader.uint32(); left > 0; left -= 1) {
       reader.bytes();
       reader.bytes();
@@ -44,7 +44,7 @@ export function encodeAttributes(entry: FileEntry): readonly Field[] {
   ];
 }
 
-/** A line as `ls -l` prints it, which clients show as it is. */
+/** A line in the format of `ls -l`, which clients show unchanged. */
 export function describeEntry(entry: FileEntry, name: string, nowMs: number): string {
   const { mode, uid, gid, size, modifiedSeconds } = entry;
   const columns = [
@@ -82,7 +82,7 @@ function describeTime(seconds: number, nowMs: number): string {
   return `${day} ${time}`;
 }
 
-/** What a sandbox says may be anything. */
+/** Values from a sandbox are untrusted. */
 function clamp(value: number): number {
   return Math.min(Math.max(Math.trunc(value), 0), MAX_UINT32);
 }

@@ -4,15 +4,15 @@ type Kind = 'file' | 'directory';
 
 interface Open {
   readonly kind: Kind;
-  /** Of the sandbox. */
+  /** The handle inside the sandbox. */
   readonly handle: number;
-  /** What is under way with it. */
+  /** Operations in progress on the handle. */
   readonly uses: Set<Promise<unknown>>;
 }
 
 const MAX_HANDLES = 256;
 
-/** The files and directories that one SFTP session has open. */
+/** The open files and directories of one SFTP session. */
 export class SftpHandles {
   readonly maximum = MAX_HANDLES;
   readonly #open = new Map<string, Open>();
@@ -51,7 +51,7 @@ export class SftpHandles {
     }
   }
 
-  /** After everything that was asked for before. */
+  /** Closes a handle after all operations that were requested before. */
   async close(name: Buffer): Promise<void> {
     const open = this.#require(name);
     this.#open.delete(name.toString('latin1'));

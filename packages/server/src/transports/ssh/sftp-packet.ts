@@ -1,6 +1,6 @@
-/** Version 3 of the protocol, which OpenSSH speaks: draft-ietf-secsh-filexfer-02. */
+/** Version 3 of the protocol, which OpenSSH uses: draft-ietf-secsh-filexfer-02. */
 export const SFTP_VERSION = 3;
-/** As OpenSSH's own server has it. */
+/** The same as OpenSSH's server. */
 export const MAX_PACKET_BYTES = 256 * 1024;
 const LENGTH_BYTES = 4;
 
@@ -47,14 +47,14 @@ export const STATUS = {
   unsupported: 8,
 } as const;
 
-/** What cannot be a request; the session ends. */
+/** Input that is not a request; ends the session. */
 export class SftpProtocolError extends Error {}
 
-/** Cuts bytes into packets: each one its length, and then what is yielded. */
+/** Splits bytes into packets: a length, and the content, which is yielded. */
 export async function* splitPackets(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let held: Buffer[] = [];
   let heldBytes = 0;
-  /** Of what is held, before there is anything to yield; so that chunks are joined once per packet. */
+  /** Number of bytes for the next packet, so that chunks are joined once per packet. */
   let neededBytes = LENGTH_BYTES;
   for await (const chunk of source) {
     held.push(chunk);
@@ -78,7 +78,7 @@ function lengthOf(bytes: Buffer): number {
   throw new SftpProtocolError(`a packet of ${length} bytes`);
 }
 
-/** Reads the fields of a packet in their order. */
+/** Reads the fields of a packet in order. */
 export class PacketReader {
   readonly #packet: Buffer;
   #position: number;
@@ -100,7 +100,7 @@ export class PacketReader {
     return this.#take(4).readUInt32BE(0);
   }
 
-  /** Offsets and sizes; beyond 2^53 no file system of ours has any. */
+  /** Offsets and sizes; precise up to 2^53, which no file system here exceeds. */
   uint64(): number {
     const value = this.#take(8).readBigUInt64BE(0);
     if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw new SftpProtocolError(`${value} is beyond every file`);
@@ -126,7 +126,7 @@ export class PacketReader {
   }
 }
 
-/** A field of an answer: a number of 32 bits, text or bytes with their length, or bytes as they are. */
+/** A field of an answer: a 32-bit number, text or bytes with a length prefix, or raw bytes. */
 export type Field = number | string | { readonly counted: Uint8Array } | { readonly raw: Uint8Array };
 
 export function encodePacket(type: number, fields: readonly Field[]): Buffer {

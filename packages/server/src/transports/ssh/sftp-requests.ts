@@ -12,7 +12,7 @@ import {
   type PacketReader,
 } from './sftp-packet.ts';
 
-/** Of content in one packet; the rest is its head. */
+/** Maximum content of one packet; the remainder is for its head. */
 export const MAX_CONTENT_BYTES = MAX_PACKET_BYTES - 1024;
 const ENTRIES_PER_ANSWER = 100;
 const OPEN = { read: 1, write: 2, append: 4, create: 8, truncate: 16, exclusive: 32 } as const;
@@ -25,7 +25,7 @@ export interface Answer {
 export interface SftpTarget {
   readonly files: ChannelFiles;
   readonly handles: SftpHandles;
-  /** Where names that are not absolute begin. */
+  /** The folder of relative names. */
   readonly home: string;
 }
 
@@ -33,7 +33,7 @@ type Work = (target: SftpTarget, reader: PacketReader) => Promise<Answer>;
 
 export const OK: Answer = { type: ANSWER.status, fields: [STATUS.ok, '', ''] };
 
-/** What each request does. What is not in this table is unsupported. */
+/** The handler of each request type. Other types are unsupported. */
 export const WORKS: Readonly<Record<number, Work>> = {
   [REQUEST.open]: async ({ files, handles, home }, reader) => {
     const path = inHome(home, reader.text());
@@ -116,7 +116,7 @@ export const WORKS: Readonly<Record<number, Work>> = {
   [REQUEST.mkdir]: async ({ files, home }, reader) => {
     const path = inHome(home, reader.text());
     const { mode } = readAttributes(reader);
-    // The channel makes parents too and finds nothing wrong with a directory that exists; SFTP does not.
+    // The channel creates parents and accepts an existing directory; SFTP does neither.
     await files.stat(posix.dirname(path));
     if (await isThere(files, path)) throw new FileFailed('mkdir: File exists', 'EEXIST');
     await files.mkdir(path, mode === undefined ? {} : { mode });
@@ -127,7 +127,7 @@ export const WORKS: Readonly<Record<number, Work>> = {
   [REQUEST.readlink]: async ({ files, home }, reader) =>
     path(await files.readLink(inHome(home, reader.text()))),
   [REQUEST.symlink]: async ({ files, home }, reader) => {
-    // OpenSSH sends the target first, whatever the draft says, and everybody follows it.
+    // OpenSSH sends the target first, contrary to the draft, and all implementations follow it.
     const target = reader.text();
     await files.symlink(target, inHome(home, reader.text()));
     return OK;
@@ -147,7 +147,7 @@ export const WORKS: Readonly<Record<number, Work>> = {
   },
 };
 
-/** What we can beyond the draft, by the names that OpenSSH gave. */
+/** Supported extensions, by OpenSSH's names. */
 export const EXTENSIONS: Readonly<Record<string, Work>> = {
   'posix-rename@openssh.com': async ({ files, home }, reader) => {
     const from = inHome(home, reader.text());
@@ -180,7 +180,7 @@ function inHome(home: string, name: string): string {
   return name === '' || name === '.' ? home : posix.join(home, '/') + name;
 }
 
-/** Its last part need not exist: clients ask before they make it. */
+/** The last part need not exist: clients resolve a path before they create it. */
 async function realPath(files: ChannelFiles, wanted: string): Promise<string> {
   try {
     return await files.realPath(wanted);
@@ -213,7 +213,7 @@ function names(entries: readonly (readonly [string, FileEntry])[], now: number):
   return { type: ANSWER.name, fields: [entries.length, ...fields] };
 }
 
-/** One name of which nothing else is said. */
+/** An answer with one name without attributes. */
 function path(name: string): Answer {
   return { type: ANSWER.name, fields: [1, name, name, 0] };
 }

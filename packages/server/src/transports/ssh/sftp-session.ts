@@ -12,7 +12,7 @@ import {
 } from './sftp-packet.ts';
 import { EXTENSIONS, status, WORKS, type Answer, type SftpTarget } from './sftp-requests.ts';
 
-/** At work at once: enough to keep the sandbox busy, and what bounds the memory of a session. */
+/** Maximum number of concurrent requests: keeps the sandbox busy and bounds the memory of a session. */
 const MAX_AT_WORK = 32;
 
 const STATUS_OF_ERRNO: Readonly<Record<string, number>> = {
@@ -24,9 +24,9 @@ const STATUS_OF_ERRNO: Readonly<Record<string, number>> = {
 };
 
 /**
- * Answers SFTP with the files of a sandbox until the client ends. Requests are worked on side by side, no more are read than
- * that, and an answer counts as work until the client has taken it.
- * @throws SftpProtocolError when what comes is no SFTP
+ * Serves SFTP with the files of a sandbox until the client ends. Requests run concurrently up to the limit; a request
+ * counts until the client has received its answer.
+ * @throws SftpProtocolError when the input is not SFTP
  */
 export async function serveSftp(
   files: ChannelFiles,
@@ -83,7 +83,7 @@ async function work(target: SftpTarget, type: number, reader: PacketReader): Pro
     if (error instanceof FileFailed) {
       return status(STATUS_OF_ERRNO[error.errnoName ?? ''] ?? STATUS.failure, error.message);
     }
-    // The sandbox refused this one call, or ended: then the next write of the session fails too.
+    // The sandbox refused this call, or ended; in the latter case the next write of the session fails too.
     if (error instanceof ChannelError) return status(STATUS.failure, error.message);
     throw error;
   }

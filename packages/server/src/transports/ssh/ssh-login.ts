@@ -8,9 +8,10 @@ const SLUG = /^[a-z0-9-]{3,63}$/;
 const METHODS: 'publickey'[] = ['publickey'];
 
 /**
- * Decides who may come in: the name is a sandbox's slug, the key one that is registered by a member of its organization.
- * Whether a slug exists is looked up only for somebody who has proven to hold a registered key, and a sandbox that is none
- * of their business is refused like one that does not exist. Whether a client may try a key depends on the key alone.
+ * Authenticates SSH clients: the user name is a sandbox's slug, the key must be registered by a member of its
+ * organization. The slug is looked up only after the client has proven possession of a registered key, and a sandbox
+ * of another organization is refused like one that does not exist. Whether a client may try a key depends on the key
+ * alone.
  */
 export class SshLogin {
   readonly #database: Database;
@@ -22,10 +23,13 @@ export class SshLogin {
     this.#maxAttempts = maxAttempts;
   }
 
-  /** Answers one request; `grant` is told first when that lets the client in. @returns whether it may go on trying */
+  /**
+   * Answers one authentication request; calls `grant` before it accepts the client. @returns whether the client may
+   * try again
+   */
   async answer(context: AuthContext, grant: (access: SshAccess) => void): Promise<'go on' | 'too many'> {
     if (context.method === 'none') {
-      // Clients ask in this way what they may try.
+      // The client queries the available methods.
       context.reject(METHODS);
       return 'go on';
     }
@@ -46,7 +50,7 @@ export class SshLogin {
   async #check(
     context: Extract<AuthContext, { method: 'publickey' }>,
   ): Promise<SshAccess | 'may sign' | undefined> {
-    // RSA with SHA-1, which can be forged.
+    // RSA with SHA-1 can be forged.
     if (context.key.algo === 'ssh-rsa' && (context.hashAlgo ?? 'sha1') === 'sha1') return undefined;
     const fingerprint = fingerprintOf(context.key.data);
     const line = await findPublicKey(this.#database, fingerprint);
@@ -54,7 +58,8 @@ export class SshLogin {
     if (key === undefined || key instanceof Error) return undefined;
     const { signature, blob } = context;
     if (signature === undefined || blob === undefined) return 'may sign';
-    // SAFETY: compared with true, because a signature that cannot be read gives an Error, whatever the types say.
+    // SAFETY: compared with true, because `verify` returns an Error for an unreadable signature, contrary to its
+    // type.
     const verdict: unknown = key.verify(blob, signature, context.hashAlgo);
     if (verdict !== true || !SLUG.test(context.username)) return undefined;
     return await findSshAccess(this.#database, fingerprint, context.username);

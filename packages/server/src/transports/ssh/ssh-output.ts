@@ -3,17 +3,17 @@ import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { ServerChannel } from 'ssh2';
 
-/** A client that reads no more is sent no more. */
+/** Writing pauses above this number of unsent bytes. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
-/** What ssh2 keeps of a write that had to wait. */
+/** The state that ssh2 keeps of a write that had to wait. */
 const NOTHING_KEPT = { _chunk: undefined, _chunkcb: undefined, _chunkErr: undefined, _chunkcbErr: undefined };
 
 /**
  * Writes to one channel of an SSH connection, one chunk after the other.
- * ssh2 keeps a chunk that had to wait for the client's window, and its callback. When the other stream of the same channel has
- * to wait later, it sends that chunk once more, or calls that callback again, which breaks the channel; so no two writes
- * overlap, and what it kept is taken away after each. It also hands everything to the socket at once, whoever reads it; so
- * that is waited for here.
+ * ssh2 keeps a chunk that had to wait for the client's window, and its callback. When the other stream of the same
+ * channel has to wait later, ssh2 sends that chunk again, or calls that callback again, which breaks the channel. So
+ * writes are serialized, and the kept state is cleared after each. ssh2 also passes data to the socket without
+ * back-pressure, so that is added here.
  */
 export class SshOutput {
   readonly #channel: ServerChannel;
@@ -28,12 +28,13 @@ export class SshOutput {
     this.#onSent = onSent;
     const over = Promise.withResolvers<never>();
     const end = () => over.reject(new Error('the client closed the channel'));
-    // Connections outlive their channels by far.
+    // Removed, because connections outlive their channels by far.
     channel.once('close', () => {
       socket.off('close', end);
       end();
     });
-    // SAFETY: whoever writes is told; an error that nobody listens for would end the server, and a client can cause one.
+    // SAFETY: the writer gets the error by its callback; without a listener, the event would end the server, and a
+    // client can cause it.
     channel.on('error', () => undefined);
     channel.stderr.on('error', () => undefined);
     socket.once('close', end);
@@ -41,7 +42,7 @@ export class SshOutput {
     this.#closed.catch(() => undefined);
   }
 
-  /** Resolves when more can be sent; rejects when the channel is over. */
+  /** Resolves when more can be sent; rejects when the channel is closed. */
   async write(chunk: Uint8Array, stream: 'stdout' | 'stderr' = 'stdout'): Promise<void> {
     const target: Writable = stream === 'stdout' ? this.#channel : this.#channel.stderr;
     const turn = this.#tail.then(() => this.#send(target, chunk));

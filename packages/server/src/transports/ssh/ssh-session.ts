@@ -10,7 +10,7 @@ import { SshOutput } from './ssh-output.ts';
 import { SSH_USER, type SshVisit } from './ssh-visit.ts';
 
 const DEFAULT_SHELL = '/bin/sh';
-/** What OpenSSH's own client exits with when it could not do its part. */
+/** The exit status of OpenSSH's client for its own failures. */
 const EXIT_REFUSED = 255;
 const MAX_ENV_VARIABLES = 256;
 const MAX_ENV_LENGTH = 64 * 1024;
@@ -20,12 +20,12 @@ const MAX_TERMINAL_SIDE = 65_535;
 export interface SessionParts {
   readonly visit: SshVisit;
   readonly socket: Socket;
-  /** Told of everything that went over the session in either direction. */
+  /** Called for all traffic of the session, in both directions. */
   readonly onTraffic: (bytes: number) => void;
   readonly logger: Logger;
 }
 
-/** Serves one session of a connection: a shell, a command or SFTP, with what the client wants around it. */
+/** Serves one session of a connection: a shell, a command or SFTP, with its environment and terminal. */
 export function serveSession(parts: SessionParts, session: Session, onOver: () => void): void {
   const served = new SshSession(parts);
   served.listen(session);
@@ -49,7 +49,7 @@ class SshSession {
       accept: () => ServerChannel | undefined,
       work: (stream: ServerChannel, output: SshOutput) => Promise<void>,
     ) => {
-      // ssh2 gives a session to what was asked for first, and nothing to a client that asks again.
+      // ssh2 accepts the first request of a session, and returns no stream for a second one.
       const stream = accept();
       if (stream !== undefined) void this.#run(stream, work).finally(onOver);
     };
@@ -63,14 +63,14 @@ class SshSession {
       if (name === 'sftp') begin(accept, (stream, output) => this.#transfer(stream, output));
       else reject?.();
     });
-    // Whatever it was opened for did not begin.
+    // The session ended before its command began.
     session.on('close', () => {
       this.#channel?.close();
       onOver();
     });
   }
 
-  /** What clients may say before and while something runs. A request without a wish for an answer has no `accept`. */
+  /** Handles requests before and during a command. A request that wants no reply has no `accept`. */
   listen(session: Session): void {
     session.on('pty', (accept, _reject, { rows, cols, term }) => {
       this.#terminal = sizeOf(rows, cols);
@@ -99,7 +99,7 @@ class SshSession {
     return this.#parts.visit.access.sandbox.spec.runtime?.shell ?? DEFAULT_SHELL;
   }
 
-  /** Each has a channel of its own, so that a slow one holds up no other. */
+  /** Each command has its own channel to the sandbox, so that a slow one does not block others. */
   async #run(
     stream: ServerChannel,
     work: (stream: ServerChannel, output: SshOutput) => Promise<void>,
@@ -146,7 +146,7 @@ class SshSession {
       onReceived: onTraffic,
       onStarted: (process) => {
         this.#process = process;
-        // It may have changed while the process was being started.
+        // The size may have changed while the process was being started.
         if (this.#terminal !== undefined) {
           process.resize(this.#terminal.rows, this.#terminal.cols).catch(() => undefined);
         }
@@ -165,7 +165,7 @@ class SshSession {
     stream.exit(0);
   }
 
-  /** Where shells begin. The image may say so, which nobody else than the sandbox knows. */
+  /** The start folder of shells. The image may set it, which only the sandbox knows. */
   async #findHome(channel: ChannelClient): Promise<string> {
     const { workdir } = this.#parts.visit.access.sandbox.spec.runtime ?? {};
     if (typeof workdir === 'string' && workdir.startsWith('/')) return workdir;
@@ -195,7 +195,7 @@ class SshSession {
   }
 }
 
-/** Clients without a window say 0. */
+/** Clients without a window send 0. */
 function sizeOf(rows: number, cols: number): { rows: number; cols: number } {
   const side = (value: number, fallback: number) =>
     value === 0 ? fallback : Math.min(value, MAX_TERMINAL_SIDE);

@@ -17,7 +17,7 @@ export interface SshVisitParts {
   readonly events: EventQueue;
 }
 
-/** One logged-in connection: which key opened which sandbox, from where. */
+/** One authenticated connection: the key, the sandbox and the client's address. */
 export class SshVisit {
   readonly access: SshAccess;
   readonly #parts: SshVisitParts;
@@ -40,17 +40,17 @@ export class SshVisit {
     this.#counts[what] += 1;
   }
 
-  /** Whether the key still opens the sandbox: it may have been revoked, or its user left the organization. */
+  /** Whether the key still opens the sandbox: it may have been revoked, or its user may have left the organization. */
   async isStillAllowed(): Promise<boolean> {
     const { key, sandbox } = this.access;
-    // By id: it may have been renamed meanwhile, and then another one may have its slug.
+    // By id: it may have been renamed, and its slug may belong to another sandbox now.
     const now = await getSandbox(this.#parts.database, sandbox.id);
     if (now === undefined || now.removedAt !== null) return false;
     const access = await findSshAccess(this.#parts.database, key.fingerprint, now.slug);
     return access !== undefined && access.sandbox.id === sandbox.id;
   }
 
-  /** @throws PlatformError with words for the client */
+  /** @throws PlatformError with a message for the client */
   async openChannel(): Promise<ChannelClient> {
     const { orchestrator, database } = this.#parts;
     const { id, name } = this.access.sandbox;
@@ -79,7 +79,7 @@ export class SshVisit {
     );
   }
 
-  /** The environment may hold secrets and is left out. */
+  /** Records the process without its environment, which may hold secrets. */
   async noteExec(command: string, tty: boolean): Promise<void> {
     const shown =
       command.length > MAX_COMMAND_LENGTH
@@ -106,5 +106,5 @@ export class SshVisit {
   }
 }
 
-/** Files are reached with the rights of root, so shells have them too. */
+/** SFTP has the rights of root in the sandbox, so shells have them too. */
 export const SSH_USER = 'root';

@@ -1,4 +1,7 @@
-/** Characters of one stream that a model is shown. What is worth knowing is more often at the end. */
+/**
+ * Number of characters of a stream that a model is shown. The tail is longer, because the end is usually more
+ * relevant.
+ */
 const HEAD_LENGTH = 12_000;
 const TAIL_LENGTH = 18_000;
 export const MAX_SHOWN_LENGTH = HEAD_LENGTH + TAIL_LENGTH;
@@ -7,7 +10,10 @@ export function isTooLong(text: string): boolean {
   return text.length > MAX_SHOWN_LENGTH;
 }
 
-/** Head and tail of a text that is too long, and between them how much is left out; `where` says what became of it. */
+/**
+ * Head and tail of a text that is too long, with the number of omitted characters between them; `where` says where
+ * the full text is.
+ */
 export function shorten(text: string, where: string): string {
   if (!isTooLong(text)) return text;
   const head = text.slice(0, HEAD_LENGTH).toWellFormed();

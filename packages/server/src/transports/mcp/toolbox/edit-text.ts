@@ -1,17 +1,18 @@
 import { PlatformError } from '@svc/contract';
 
-/** Lines that are told, of a text that is found more than once. */
+/** Maximum number of listed lines when a text occurs more than once. */
 const MAX_TOLD = 10;
 
 export interface Edit {
   readonly text: string;
-  /** Where the replaced texts began, the first line is 1. */
+  /** Line numbers of the replaced texts, from 1. */
   readonly lines: readonly number[];
 }
 
 /**
  * Replaces a text by another.
- * @throws PlatformError `invalid_request` that says what to do, when it is not there, or more than once without `isEvery`
+ * @throws PlatformError `invalid_request` with a hint, when the text is missing, or occurs more than once without
+ * `isEvery`
  */
 export function editText(
   path: string,
@@ -53,7 +54,7 @@ function countBreaks(text: string): number {
   return text.split('\n').length - 1;
 }
 
-/** Most often it is the white space that was not copied as it is. */
+/** The usual cause is white space that was not copied exactly. */
 function notFound(path: string, content: string, oldText: string): PlatformError {
   const near = lineOfSimilar(content, oldText);
   const hint =

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { posix } from 'node:path';
 
-/** Of a file, as much as tells what it is. */
+/** Bytes that are read to detect the type of a file. */
 const SNIFFED_BYTES = 8192;
 const MAX_UTF8_LENGTH = 4;
 
-/** First bytes, in the letters of Latin-1. */
+/** Magic numbers, as Latin-1. */
 const MAGIC: readonly (readonly [mimeType: string, isBegun: (start: string) => boolean])[] = [
   ['image/png', (start) => start.startsWith('\u0089PNG\r\n\u001a\n')],
   ['image/jpeg', (start) => start.startsWith('\u00ff\u00d8\u00ff')],
@@ -30,11 +30,11 @@ const OF_EXTENSION: Readonly<Record<string, string>> = {
 export interface ContentKind {
   readonly mimeType: string;
   readonly isText: boolean;
-  /** Of a kind that models see. */
+  /** Whether models accept this type of image. */
   readonly isImage: boolean;
 }
 
-/** What a file holds, by its first bytes; its name counts for texts only. */
+/** Detects the type of a file by its first bytes; the name is used for text files only. */
 export function kindOf(path: string, beginning: Uint8Array): ContentKind {
   const bytes = Buffer.from(beginning.buffer, beginning.byteOffset, beginning.byteLength);
   const start = bytes.subarray(0, SNIFFED_BYTES);
@@ -47,7 +47,7 @@ export function kindOf(path: string, beginning: Uint8Array): ContentKind {
   return { mimeType, isText, isImage: false };
 }
 
-/** Without the first bytes of a character whose others are yet to come. */
+/** Removes an incomplete character at the end. */
 export function withoutPartialEnd(bytes: Buffer): Buffer {
   for (let back = 1; back < MAX_UTF8_LENGTH && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -58,7 +58,7 @@ export function withoutPartialEnd(bytes: Buffer): Buffer {
   return bytes;
 }
 
-/** Without the last bytes of a character whose first ones are not there. */
+/** Removes an incomplete character at the start. */
 export function withoutPartialStart(bytes: Buffer): Buffer {
   let count = 0;
   while (count < MAX_UTF8_LENGTH - 1 && ((bytes[count] ?? 0) & 0b1100_0000) === 0b1000_0000) count += 1;

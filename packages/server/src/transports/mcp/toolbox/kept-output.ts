@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { PlatformError, type ChannelFiles } from '@svc/contract';
 
-/** Of one sandbox; the oldest goes when there are more. */
+/** Maximum number of files per sandbox; the oldest is removed. */
 const MAX_FILES = 16;
-/** Sandboxes whose files are remembered; those of others stay until their sandbox is removed. */
+/** Maximum number of tracked sandboxes; files of others stay until their sandbox is removed. */
 const MAX_SANDBOXES = 10_000;
 const FOLDER = '/tmp';
 const READABLE = 0o644;
@@ -18,12 +18,11 @@ interface Place {
 }
 
 /**
- * Puts output that is too long to be shown into a file of the sandbox that it came from: whoever wants it reads it there, by
- * line or as a resource, or searches it with a command, and it counts against the disk of the sandbox instead of the memory of the
- * server.
+ * Writes output that is too long for a model into a file of its sandbox, where it can be read by line or as a
+ * resource, or searched with a command. It takes disk space of the sandbox instead of memory of the server.
  */
 export class KeptOutput {
-  /** By namespace and sandbox, the oldest first. */
+  /** By namespace and sandbox, oldest first. */
   readonly #paths = new Map<string, string[]>();
 
   async keep(
@@ -31,7 +30,8 @@ export class KeptOutput {
     sandbox: string,
     text: string,
   ): Promise<{ readonly path: string } | { readonly failure: string }> {
-    // SAFETY: nobody in the sandbox can guess the name, and a file that is there is not opened, so no link leads elsewhere.
+    // SAFETY: programs in the sandbox cannot guess the name, and an existing file is not opened, so no symbolic link
+    // is followed.
     const path = `${FOLDER}/svc-output-${randomBytes(8).toString('hex')}.txt`;
     const old = this.#remember(`${place.namespace}/${sandbox}`, path);
     try {
@@ -47,7 +47,7 @@ export class KeptOutput {
     }
   }
 
-  /** @returns the file that has to go */
+  /** @returns the file to remove */
   #remember(key: string, path: string): string | undefined {
     const paths = this.#paths.get(key) ?? [];
     this.#paths.delete(key);
@@ -65,7 +65,7 @@ async function writeNew(files: ChannelFiles, path: string, content: Uint8Array):
     await files.write(handle, 0, once(content));
   } catch (error) {
     files.release(handle);
-    // Half of it is of no use, and a full disk needs the room.
+    // A partial file is useless, and a full disk needs the space.
     await files.remove(path).catch(() => undefined);
     throw error;
   }

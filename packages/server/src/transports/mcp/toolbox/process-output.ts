@@ -1,7 +1,7 @@
 import type { Process, ServerEvent } from '@svc/contract/rest';
 import { withoutPartialEnd, withoutPartialStart } from './file-content.ts';
 
-/** Of both streams, in one answer. */
+/** Maximum size of both streams in one answer. */
 const MAX_READ_BYTES = 30_000;
 
 type Stream = 'stdout' | 'stderr';
@@ -12,11 +12,11 @@ export interface ReadOutput {
   readonly nextOffset: string;
   readonly hasMore: boolean;
   readonly droppedBytes: number;
-  /** As it stood when all was read; undefined when there is more. */
+  /** The process at the end of its output; undefined when there is more output. */
   readonly process: Process | undefined;
 }
 
-/** From where on the latest output fits into one answer. */
+/** The offset from which the latest output fits into one answer. */
 export function latestOffset({ stdout_bytes: stdout, stderr_bytes: stderr }: Process): string {
   const half = MAX_READ_BYTES / 2;
   const forStderr = Math.min(stderr, Math.max(half, MAX_READ_BYTES - stdout));
@@ -24,7 +24,7 @@ export function latestOffset({ stdout_bytes: stdout, stderr_bytes: stderr }: Pro
   return `${stdout - forStdout}-${stderr - forStderr}`;
 }
 
-/** What comes from an offset on, as much as fits into one answer. A character is never cut in two. */
+/** Reads output from an offset, as much as fits into one answer, without splitting a character. */
 export async function readOutput(events: AsyncIterable<ServerEvent>, offset: string): Promise<ReadOutput> {
   const [stdout = 0, stderr = 0] = offset.split('-').map(Number);
   const next = { stdout, stderr };
@@ -51,7 +51,7 @@ export async function readOutput(events: AsyncIterable<ServerEvent>, offset: str
     room -= taken.length;
     if (taken.length < bytes.length) break;
   }
-  // Of a process that has written all there will ever be, whatever is there is shown.
+  // After the process has ended, an incomplete character is shown, because no more bytes will follow.
   const isOver = process !== undefined && process.exit !== null;
   const decode = (stream: Stream): string => {
     const all = withoutPartialStart(Buffer.concat(chunks[stream]));

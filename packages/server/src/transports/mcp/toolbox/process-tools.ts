@@ -10,7 +10,7 @@ import type { ToolScene } from './tool-scene.ts';
 const MS_PER_SECOND = 1000;
 const DEFAULT_WAIT_SECONDS = 60;
 const DEFAULT_GRACE_SECONDS = 5;
-/** A process that was killed is gone sooner, unless its sandbox hangs. */
+/** A killed process ends sooner, unless its sandbox hangs. */
 const KILL_WAIT_MS = 10_000;
 
 type ProcessTools = Pick<
@@ -89,7 +89,7 @@ async function paramsOf(
 
 async function stopProcess(scene: ToolScene, params: OfProcess, graceMs: number): Promise<Process> {
   const found = await scene.rest('processes.get', { params });
-  // By its id from here on: another one of the same name may be started meanwhile.
+  // By id from here on, because another process of this name may be started meanwhile.
   const own = { ...params, process_id: found.id };
   for (const [signal, waitMs] of [
     ['SIGTERM', graceMs],
@@ -104,7 +104,7 @@ async function stopProcess(scene: ToolScene, params: OfProcess, graceMs: number)
   return await scene.rest('processes.get', { params: own });
 }
 
-/** Until then or until the process ends, whichever is first. */
+/** Waits until the time is over or the process ends. */
 async function waitForEnd(scene: ToolScene, params: OfProcess, waitMs: number): Promise<void> {
   const process = await scene.rest('processes.get', { params });
   if (process.exit !== null) return;
@@ -125,7 +125,7 @@ async function answerOutput(
   const offset = asked ?? latestOffset(process);
   const events = await scene.rest('processes.output', { params: own, query: { offset } });
   const read = await readOutput(events, offset);
-  // As it stands after the output, which tells of its end.
+  // The state after the output, which includes the exit.
   const now = read.process ?? process;
   return {
     structured: {

@@ -5,13 +5,13 @@ export interface Lines {
   /** Null when there are none. */
   readonly firstLine: number | null;
   readonly lastLine: number | null;
-  /** Whether the file goes on behind the text. */
+  /** Whether the file continues after the text. */
   readonly hasMore: boolean;
-  /** The last line is longer than can be shown, and was cut. */
+  /** The last line was truncated, because it is longer than the limit. */
   readonly isCut: boolean;
 }
 
-/** Some lines of a text, as many as can be shown; reads no further than it must. The first line is 1. */
+/** Reads lines of a text from an offset, as many as can be shown, and no further. The first line is 1. */
 export async function readLines(
   chunks: AsyncIterable<Uint8Array>,
   { offset, limit }: { readonly offset: number; readonly limit: number },
@@ -28,7 +28,7 @@ export async function readLines(
     hasMore,
     isCut,
   });
-  /** @returns the answer, once it is complete */
+  /** @returns the answer once it is complete */
   const take = (text: string): Lines | undefined => {
     if (line < offset) {
       line += 1;
@@ -52,7 +52,7 @@ export async function readLines(
       const complete = take(`${piece}\n`);
       if (complete !== undefined) return complete;
     }
-    // A line without an end must not be collected for ever, nor one that is only passed over.
+    // Bounds the memory for a line without an end, also for a skipped one.
     if (rest.length > MAX_SHOWN_LENGTH && line >= offset) return take(rest) ?? answer(true, true);
     if (line < offset) rest = '';
   }

@@ -2,7 +2,7 @@ import { DEFAULT_NAMESPACE } from '@svc/contract';
 
 const PREFIX = 'svc://sandboxes/';
 
-/** RFC 6570; reserved characters of a path stay as they are. */
+/** RFC 6570; reserved characters of a path are kept. */
 export const FILE_TEMPLATE = `${PREFIX}{name}/files/{+path}{?namespace}`;
 
 export interface FileAddress {
@@ -18,7 +18,7 @@ export function fileUri({ namespace, sandbox, path }: FileAddress): string {
   return `${PREFIX}${encodeURIComponent(sandbox)}/files/${encoded}${query}`;
 }
 
-/** @returns undefined when it is no address of a file */
+/** @returns undefined when it is not the address of a file */
 export function readFileUri(uri: string): FileAddress | undefined {
   const match = /^svc:\/\/sandboxes\/([^/?#]+)\/files\/([^?#]*)(?:\?namespace=([^&#]*))?$/.exec(uri);
   if (match === null) return undefined;
@@ -30,7 +30,7 @@ export function readFileUri(uri: string): FileAddress | undefined {
       namespace: namespace === undefined ? DEFAULT_NAMESPACE : decodeURIComponent(namespace),
     };
   } catch {
-    // A percent sign that begins no character.
+    // An invalid percent escape.
     return undefined;
   }
 }

@@ -10,7 +10,7 @@ import { toResult } from './to-result.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
 import { ToolScene, type ToolCaller, type Workbench } from './tool-scene.ts';
 
-/** One per tool: a missing one does not compile. */
+/** One handler per tool; a missing one is a type error. */
 const HANDLERS: WorkToolHandlers = {
   ...fileTools(),
   ...searchTools(),
@@ -19,7 +19,7 @@ const HANDLERS: WorkToolHandlers = {
   ...snapshotTools(),
 };
 
-/** Checks the input, checks that the caller may, and does the work. @throws PlatformError */
+/** Validates the input, authorizes the caller, and runs the handler. @throws PlatformError */
 export async function runWorkTool(
   bench: Workbench,
   name: WorkToolName,
@@ -29,7 +29,7 @@ export async function runWorkTool(
   const { input, namespace } = checkToolInput(name, value);
   requireReach(asker.caller, namespace);
   const scene = new ToolScene(bench, asker, namespace);
-  // Input and handler are of the same name; the compiler cannot follow that through a union of names.
+  // Input and handler have the same name, which the type checker cannot follow through a union of names.
   const handler = HANDLERS[name] as (
     input: unknown,
     scene: ToolScene,

@@ -58,7 +58,7 @@ export function sandboxTools(): SandboxTools {
         body: { port, expires_in_secs: seconds ?? null },
       });
       const isListening = await scene.listens(sandbox, port);
-      // The address is null in a repeated answer alone.
+      // Null only in a repeated answer.
       const { url, access, expires_at: expiresAt } = address;
       const note = isListening === false ? `\n[${nothingListens(port)}]` : '';
       return {
@@ -97,7 +97,7 @@ function nothingListens(port: number): string {
 
 const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, scene) => {
   const { ends_in_secs: left, max_duration_secs: most, idle_timeout_secs: idle, keep_alive: isUse } = input;
-  // A model that leaves a field out sends null, so that "none" is 0 here.
+  // Models send null for an omitted field, so "none" is 0 here.
   const body = {
     ...(typeof left === 'number' ? { ends_in_secs: left } : {}),
     ...(typeof most === 'number' ? { max_duration_secs: most === 0 ? null : most } : {}),
@@ -124,7 +124,7 @@ function inSeconds(limit: number | null): string {
   return limit === null ? 'none' : `${limit} s`;
 }
 
-/** The page of a namespace that was never used. */
+/** The page of an unused namespace. */
 export const NOTHING = { data: [], next_cursor: null } as const;
 
 export function pageOf({
@@ -145,7 +145,7 @@ function readOn(cursor: string | null, isMore: boolean): string {
   return `[${isMore ? 'there is more: ' : ''}read on with cursor "${cursor}"]`;
 }
 
-/** How many texts fit into an answer; one at least, so that a reader comes to the end. */
+/** Number of texts that fit into an answer; at least one, so that paging ends. */
 function countShown(texts: readonly string[]): number {
   let length = 0;
   const over = texts.findIndex((text, index) => {

@@ -16,7 +16,7 @@ export function searchTools(): SearchTools {
     sandbox_grep: async (input, scene) => {
       const limit = input.limit ?? DEFAULT_LINES;
       const cased = input.ignore_case === true ? ['-i'] : [];
-      // One more than is shown of each file tells that there is more.
+      // One more per file than is shown, to detect further matches.
       const bounds = ['-m', String(limit + 1)];
       const words = ['-rnHE', ...cased, ...bounds, '-e', input.pattern, '--', startOf(input)];
       const lines = await search(scene, input.sandbox, 'grep', words);
@@ -29,7 +29,7 @@ export function searchTools(): SearchTools {
   };
 }
 
-/** Never taken for an option, and without a slash at its end: `find` would print it. */
+/** The start folder: never parsed as an option, and without a trailing slash, which `find` would print. */
 function startOf({ path }: { readonly path?: string | null }): string {
   const start = (path ?? '.').replace(/\/+$/, '') || '/';
   return /^[./]/.test(start) ? start : `./${start}`;
@@ -41,11 +41,11 @@ function testOf(input: WorkToolInput<'sandbox_glob'>): readonly string[] {
   const folder = startOf(input)
     .replace(/^\/$/, '')
     .replaceAll(/[\\*?[]/g, String.raw`\$&`);
-  // For `find` a star matches slashes, so that ** and a slash, which may stand for no folder at all, is a star.
+  // In `find`, a star matches slashes, so `**/`, which may match no folder at all, becomes a star.
   return ['-path', `${folder}/${pattern.replace(/^\.?\//, '').replaceAll('**/', '*')}`];
 }
 
-/** @returns what the program printed, by line */
+/** @returns the output of the program, by line */
 async function search(
   scene: ToolScene,
   sandbox: string,
@@ -55,7 +55,7 @@ async function search(
   try {
     const result = await scene.run({ sandbox, command, args: [...args], timeout: TIMEOUT_SECONDS });
     const { exit_code: code, output, error } = result;
-    // Both tell of folders that they may not read, and go on; of what was found nothing is lost.
+    // Both programs report unreadable folders and continue; the matches are complete otherwise.
     if (output === '' && error !== '' && (command === 'find' || code > NO_MATCH))
       throw new PlatformError('exec_failed', error.trimEnd(), { details: { exit_code: code } });
     return output.split('\n').slice(0, -1);
@@ -66,7 +66,7 @@ async function search(
   }
 }
 
-/** Of binary files some builds of grep show lines. */
+/** Some builds of grep print lines of binary files. */
 function isText(line: string): boolean {
   return !line.includes('\0') && !line.includes('\uFFFD');
 }

@@ -7,7 +7,7 @@ import { NOTHING, pageOf } from './sandbox-tools.ts';
 import type { WorkToolHandlers } from './tool-answer.ts';
 import type { ToolScene } from './tool-scene.ts';
 
-/** Another server may make it, and tells nobody but the store. */
+/** Polls the store, because another server may make the snapshot. */
 const FIRST_POLL_MS = 10;
 const MOST_POLL_MS = 100;
 const START_WAIT_SECONDS = 600;

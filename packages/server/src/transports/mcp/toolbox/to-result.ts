@@ -1,8 +1,8 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * Clients show their model the structured form or the content, never both, and which one differs among them. So a text that is
- * the answer is in the content alone, or else half of the models would not see it, or all of it would travel twice.
+ * Clients show a model either the structured form or the content, and differ in which. So text is in the content
+ * only: with it in the structured form alone, some models would not see it, and in both it would be sent twice.
  */
 export function toResult(
   content: ContentBlock[],

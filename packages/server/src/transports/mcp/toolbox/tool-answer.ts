@@ -2,11 +2,11 @@ import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 import type { WorkToolInput, WorkToolName, WorkToolOutput } from '@svc/contract/mcp';
 import type { ToolScene } from './tool-scene.ts';
 
-/** What a tool answers with: `output` of its schema, and what people and models read. */
+/** The answer of a tool: `output` according to its schema, and the text for people and models. */
 export interface ToolAnswer<Output> {
   readonly structured: Output;
   readonly text: string;
-  /** Behind the text. */
+  /** Content blocks after the text. */
   readonly more?: readonly ContentBlock[];
 }
 

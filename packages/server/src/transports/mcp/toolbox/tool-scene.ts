@@ -26,10 +26,10 @@ import { findSandbox, type SandboxRecord } from '../../../store/sandboxes.ts';
 import type { KeptOutput } from './kept-output.ts';
 
 const LOOPBACK = '127.0.0.1';
-/** Of a question that a sandbox answers at once. */
+/** Timeout of a request that a sandbox answers at once. */
 const CONNECT_MS = 2000;
 
-/** What tools work with: the control plane and the files of sandboxes, as every other surface reaches them. */
+/** Access of tools to the control plane and to files of sandboxes, by the same way as other surfaces. */
 export interface Workbench {
   readonly database: Database;
   readonly rest: RestDispatch;
@@ -39,20 +39,20 @@ export interface Workbench {
   readonly keptOutput: KeptOutput;
 }
 
-/** Who called a tool, and how they follow and end the call. */
+/** The caller of a tool, with progress and cancellation. */
 export interface ToolCaller {
   readonly caller: Caller;
   readonly requestId: string;
   readonly sourceAddress: string | null;
   readonly userAgent: string;
-  /** Aborts when the caller cancels or goes away. */
+  /** Aborts when the caller cancels or disconnects. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
 }
 
 type Parts<Name extends RestOperationName> = Partial<RestInput<RestOperations[Name]>>;
 
-/** One call of a tool, in a namespace that its caller reaches. */
+/** One call of a tool, in a namespace that its caller may access. */
 export class ToolScene {
   readonly namespace: string;
   readonly #bench: Workbench;
@@ -68,12 +68,12 @@ export class ToolScene {
     return this.#asker.signal;
   }
 
-  /** Of the caller who waits. */
+  /** Reports progress to the caller. */
   tell(message: string): void {
     this.#asker.onProgress({ message, done: null, total: null });
   }
 
-  /** An operation of the control plane, with its checks, quotas and events. @throws PlatformError */
+  /** Runs an operation of the control plane, with its checks, quotas and events. @throws PlatformError */
   async rest<Name extends RestOperationName>(
     name: Name,
     parts: Parts<Name>,
@@ -116,11 +116,11 @@ export class ToolScene {
       authority,
     );
     if (answer.kind === 'replay') throw new Error('a call without a key was repeated');
-    // The handler of this very operation returned it.
+    // The handler of this operation returned it.
     return answer.output as RestOutput<RestOperations[Name]>;
   }
 
-  /** Whether anything was ever made in this namespace. */
+  /** Whether the namespace was ever used. */
   async hasAnything(): Promise<boolean> {
     return (await findOrganization(this.#bench.database, this.namespace)) !== undefined;
   }
@@ -141,7 +141,7 @@ export class ToolScene {
     return await this.#bench.files.use({ namespace: this.namespace, sandbox, path }, work);
   }
 
-  /** A program of the sandbox, to its end. @throws PlatformError */
+  /** Runs a program in the sandbox to its end. @throws PlatformError */
   async run(input: OperationInput<'sandbox.command.run'>): Promise<OperationOutput<'sandbox.command.run'>> {
     const { caller, requestId, signal, onProgress } = this.#asker;
     const named = { ...input, namespace: this.namespace };
@@ -149,7 +149,7 @@ export class ToolScene {
     return await this.#bench.dispatch.call('sandbox.command.run', named, caller, context);
   }
 
-  /** Whether something listens on a port of the sandbox; null when the sandbox cannot be asked. */
+  /** Whether a port of the sandbox is being listened on; null when the sandbox does not answer. */
   async listens({ id }: SandboxRecord, port: number): Promise<boolean | null> {
     const signal = AbortSignal.any([this.signal, AbortSignal.timeout(CONNECT_MS)]);
     try {
@@ -163,7 +163,7 @@ export class ToolScene {
     }
   }
 
-  /** @returns where a text that is too long to be shown was put */
+  /** @returns the file of a text that is too long to be shown */
   async keep(
     sandbox: string,
     text: string,
