@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
-import { importPython } from '../test/e2e/interpreter-images.ts';
+import { importPython } from '../test/engine/interpreter-images.ts';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { interleave, type Benchmark } from './benchmark.ts';
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { resolve } from 'node:path';
 import { env } from 'node:process';
-import { importPython } from '../test/e2e/interpreter-images.ts';
+import { importPython } from '../test/engine/interpreter-images.ts';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import type { Benchmark, BenchmarkContext, Measurement } from './benchmark.ts';

@@ -1,4 +1,4 @@
-import { SECTIONS } from '../test/specification/sections.ts';
+import { SECTIONS } from '../test/specification/claims/sections.ts';
 import type { Claim } from '../test/specification/claim.ts';
 import type { Leaf } from '../test/specification/leaf-collector.ts';
 import { readLeaves } from '../test/specification/leaves.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { posix } from 'node:path';
 import { test } from 'node:test';
 import { findCycle } from './find-cycle.ts';
+import { betweenFiles, betweenFolders, relativeImports } from './import-graph.ts';
 import { ROOMS, roomOf } from './rooms.ts';
 import { importsOf, isShipped, readSources } from './source-files.ts';
 import type { Import, SourceFile } from './source-files.ts';
@@ -213,15 +213,13 @@ test('every room of the order is there', () => {
   assert.deepEqual(missing, []);
 });
 
-test('there are no cycles of imports: not between files and not between folders, types included', () => {
-  const graph = new Map(
-    shipped.map((file) => [file.path, relativeImports(file).map(({ target }) => target)]),
-  );
-  assert.equal(findCycle(graph), undefined);
-  assert.equal(findCycle(betweenFolders(graph)), undefined);
+test('no imports form a circle: between files or between folders, types and tests included', () => {
+  const files = betweenFiles(readSources('{packages,test,bench,scripts,examples}/**/*.{ts,tsx}'));
+  assert.equal(findCycle(files), undefined);
+  assert.equal(findCycle(betweenFolders(files)), undefined);
 });
 
-test('a cycle is found, whatever it consists of', () => {
+test('a circle between folders is found, also when no files form one', () => {
   const graph = new Map([
     ['packages/x/src/a/one.ts', ['packages/x/src/b/two.ts']],
     ['packages/x/src/b/two.ts', []],
@@ -233,6 +231,21 @@ test('a cycle is found, whatever it consists of', () => {
     'packages/x/src/b',
     'packages/x/src/a',
   ]);
+});
+
+test('a circle of fixtures is found; test files, and suites beside shipped files, form none', () => {
+  const fixtures = new Map([
+    ['test/a/one.ts', ['test/b/two.ts']],
+    ['test/b/three.ts', ['test/a/four.ts']],
+  ]);
+  assert.deepEqual(findCycle(betweenFolders(fixtures)), ['test/a', 'test/b', 'test/a']);
+  const tests = new Map([
+    ['test/a/one.test.ts', ['test/b/two.ts']],
+    ['test/b/three.ts', ['test/a/four.ts']],
+    ['packages/x/src/a/port.suite.ts', ['packages/x/src/testing/fake.ts']],
+    ['packages/x/src/testing/fake.ts', ['packages/x/src/a/port.ts']],
+  ]);
+  assert.equal(findCycle(betweenFolders(tests)), undefined);
 });
 
 test('all SQL of the server is in its store', () => {
@@ -336,24 +349,4 @@ function isAllowed(
   rule: { static: readonly string[]; dynamic: readonly string[] },
 ): boolean {
   return rule.static.includes(specifier) || (kind !== 'static' && rule.dynamic.includes(specifier));
-}
-
-function relativeImports(file: SourceFile): readonly (Import & { readonly target: string })[] {
-  return importsOf(file.text)
-    .filter(({ specifier }) => specifier.startsWith('.'))
-    .map((used) => ({ ...used, target: posix.join(posix.dirname(file.path), used.specifier) }));
-}
-
-/** What folders import of each other. Files that lie in `src` itself are rooms of their own. */
-function betweenFolders(
-  graph: ReadonlyMap<string, readonly string[]>,
-): ReadonlyMap<string, readonly string[]> {
-  const folderOf = (path: string) => (/\/src\/[^/]+$/.test(path) ? path : posix.dirname(path));
-  const folders = new Map<string, string[]>();
-  for (const [path, targets] of graph) {
-    const from = folderOf(path);
-    const others = targets.map(folderOf).filter((folder) => folder !== from);
-    folders.set(from, [...(folders.get(from) ?? []), ...others]);
-  }
-  return folders;
 }

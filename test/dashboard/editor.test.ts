@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client, Sandbox } from '@svc/sdk';
 import { createLocalToken } from '@svc/server/local';
-import { importPython } from '../e2e/interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { checkLooks } from './check-accessible.ts';
 import { IN_A_BROWSER, OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 

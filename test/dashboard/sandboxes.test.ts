@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { TestSandbox } from '../engine/sandbox-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { importPython } from '../e2e/interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { checkLooks, SIZES } from './check-accessible.ts';
 import { IN_A_BROWSER, signIn, startDashboard } from './dashboard-fixture.ts';
 

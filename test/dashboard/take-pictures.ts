@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client, Sandbox } from '@svc/sdk';
 import { createLocalToken } from '@svc/server/local';
-import { importPython } from '../e2e/interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import type { Page } from '../clients/open-browser.ts';
 import { checkAccessible, SCHEMES, SETTLED, SIZES } from './check-accessible.ts';

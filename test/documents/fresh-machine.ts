@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
-import { addPython, copyProgram, importNode } from '../e2e/interpreter-images.ts';
+import { addPython, copyProgram, importNode } from '../engine/interpreter-images.ts';
 import { SupervisedServer } from '../e2e/supervised-server.ts';
 import { importChanged } from '../engine/image-fixture.ts';
 

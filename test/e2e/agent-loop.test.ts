@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 const EXAMPLE = resolve(import.meta.dirname, '../../examples/agent-loop/agent-loop.ts');

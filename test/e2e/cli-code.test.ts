@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Client, Sandbox } from '@svc/sdk';
 import { useCli } from './cli-line.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 
 const cli = useCli(async (svc) => {
   await importPython(svc.server.engine);

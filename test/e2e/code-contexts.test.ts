@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client, Sandbox, SvcError, type SvcErrorCode } from '@svc/sdk';
-import { importNode, importPython } from './interpreter-images.ts';
+import { importNode, importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 let server: TestServer;

@@ -7,7 +7,7 @@ import { createCodeRunner } from '../../packages/server/src/code/code-runner.ts'
 import type { CodeResult } from '../../packages/server/src/code/slot-request.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
-import { importNode, importPython } from './interpreter-images.ts';
+import { importNode, importPython } from '../engine/interpreter-images.ts';
 
 type Language = 'python' | 'node';
 

@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox } from '@svc/sdk';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 /** When, after the calls were sent, something is killed. What they have done by then is a matter of chance, which is the point. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { createLocalApiKey } from '@svc/server/local';
 import { connectClient } from '../../packages/server/src/testing/mcp-client.ts';
 import { openBrowser } from '../clients/open-browser.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');

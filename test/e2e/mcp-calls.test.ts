@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { openClient, textOf, type McpClient } from '../../packages/server/src/testing/mcp-client.ts';
 import { CLASSES } from '../engine/sandbox-fixture.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 for (const isolation of CLASSES) {

@@ -7,7 +7,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { TOOL_LIST } from '../../packages/server/src/transports/mcp/tools.ts';
 import { CLASSES } from '../engine/sandbox-fixture.ts';
 import { Agent, type Answer } from './mcp-agent.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 const DOMAIN = 'preview.test';

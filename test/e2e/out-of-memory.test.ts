@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
 import { connectClient, textOf } from '../../packages/server/src/testing/mcp-client.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer, type RpcEnvelope } from './start-server.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');

@@ -9,7 +9,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { openUdp } from '../../packages/server/src/testing/udp.ts';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@ import { ChannelClient } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
 import { duplexTransport, type Isolation } from '@svc/engine/client';
 import { Client, Sandbox, type CreateSandboxOptions } from '@svc/sdk';
-import { importPython } from './interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
 let server: TestServer;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Patch } from '@svc/contract';
-import { addPython, copyLibraries, copyProgram } from '../e2e/interpreter-images.ts';
+import { addPython, copyLibraries, copyProgram } from './interpreter-images.ts';
 import { addCurlAndNode, API, EVIL, HttpsInternet, PLACEHOLDER, VALUE } from './https-internet.ts';
 import { addPythonPackages, GREETING, makeMirror } from './make-mirror.ts';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';

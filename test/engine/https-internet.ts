@@ -7,7 +7,7 @@ import type { EngineEvent, Isolation } from '@svc/engine/client';
 import { inNamespace } from '../../packages/engine/src/testing/command.ts';
 import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
 import type { Mirror } from '../../packages/engine/src/testing/serve-mirror.ts';
-import { copyProgram } from '../e2e/interpreter-images.ts';
+import { copyProgram } from './interpreter-images.ts';
 import { importChanged } from './image-fixture.ts';
 import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';

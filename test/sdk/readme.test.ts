@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
-import { importPython } from '../e2e/interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from '../e2e/start-server.ts';
 import { installSdk, NODE_22 } from './install-sdk.ts';
 

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox } from '@svc/sdk';
 import { createLocalToken } from '@svc/server/local';
-import { importPython } from '../e2e/interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import {
   IN_A_BROWSER,
   OWNER,

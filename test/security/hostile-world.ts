@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Client, Sandbox } from '@svc/sdk';
 import { createLocalSignInLink, createLocalToken } from '@svc/server/local';
 import { TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
-import { importPython } from '../e2e/interpreter-images.ts';
+import { importPython } from '../engine/interpreter-images.ts';
 import type { TestServer } from '../e2e/start-server.ts';
 import { LINES, nameHostile, sendHostile, type Caller, type Known, type Sent } from './hostile-values.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { test } from 'node:test';
-import { CLAIMS } from './sections.ts';
+import { CLAIMS } from './claims/sections.ts';
 import { KINDS, type Claim } from './claim.ts';
 import { readLeaves } from './leaves.ts';
 import { PENDING_CLAIMS } from './pending-claims.ts';

@@ -1,3 +1,3 @@
-import { proveClaims } from './prove-claims.ts';
+import { proveClaims } from './claims/prove-claims.ts';
 
 proveClaims('container');

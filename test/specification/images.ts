@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { importNode, importPython } from '../e2e/interpreter-images.ts';
+import { importNode, importPython } from '../engine/interpreter-images.ts';
 import { imageOf, layerOf, type TestEntry } from '../../packages/engine/src/testing/test-layers.ts';
 import type { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
 import { importConfigured } from '../engine/image-fixture.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { waitUntil } from '@svc/contract/testing';
 import { ERROR_STATUS, type ErrorCode } from '@svc/contract';
-import { importPython } from '../interpreter-images.ts';
+import { importPython } from '../../engine/interpreter-images.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Call, type Parts, type Reply } from './world.ts';
 

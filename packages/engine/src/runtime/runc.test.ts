@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { runc } from './runc.ts';
 import { runtimeSuite } from './runtime.suite.ts';
-import { nothingLeft } from '../testing/nothing-left.ts';
+import { nothingLeft } from '../testing/runtime-world.ts';
 import { realWorld } from '../testing/real-world.ts';
 
 runtimeSuite('runc', () => realWorld(runc));

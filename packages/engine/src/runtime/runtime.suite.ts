@@ -4,19 +4,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract/errors';
 import type { Runtime, RuntimeSpec } from './runtime.ts';
 import { GuestControl } from '../testing/guest-control.ts';
-import { nothingLeft } from '../testing/nothing-left.ts';
-
-/** What a runtime is tested in. */
-export interface RuntimeWorld {
-  /** Each call gives another adapter over the same folder: a second one stands for a later process of the engine. */
-  open(): Runtime;
-  /** A complete spec; what it names exists until `changes` say otherwise. */
-  spec(changes?: Partial<RuntimeSpec>): Promise<RuntimeSpec>;
-  /** What is still there of a sandbox that was removed: processes, cgroups, files. */
-  leftovers(spec: RuntimeSpec): Promise<readonly string[]>;
-  defer(cleanup: () => Promise<void>): void;
-  close(): Promise<void>;
-}
+import { nothingLeft, type RuntimeWorld } from '../testing/runtime-world.ts';
 
 /** The meaning of the port `Runtime`: every adapter, and the fake, runs it. */
 export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWorld>): void {

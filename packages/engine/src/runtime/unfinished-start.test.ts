@@ -12,7 +12,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { runsc } from './runsc.ts';
-import { nothingLeft } from '../testing/nothing-left.ts';
+import { nothingLeft } from '../testing/runtime-world.ts';
 import { realWorld } from '../testing/real-world.ts';
 
 const START_AND_DIE = fileURLToPath(new URL('../testing/start-and-die.ts', import.meta.url));

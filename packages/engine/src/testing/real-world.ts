@@ -6,7 +6,7 @@ import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { readKernelFile } from '../cgroup/kernel-file.ts';
 import type { OciOptions } from '../runtime/oci-runtime.ts';
-import type { RuntimeWorld } from '../runtime/runtime.suite.ts';
+import type { RuntimeWorld } from './runtime-world.ts';
 import type { Runtime, RuntimeSpec } from '../runtime/runtime.ts';
 import { INIT_PROGRAM, SandboxFiles } from './sandbox-files.ts';
 

@@ -1,10 +1,10 @@
 import { after, before, describe, test } from 'node:test';
 import type { Isolation } from '@svc/engine/client';
 import { CLAIMS } from './sections.ts';
-import { prepareOutage } from './claims/outage.ts';
-import { PHASES, type Claim, type Phase, type Proof } from './claim.ts';
-import { Ground } from './ground.ts';
-import { PENDING_CLAIMS } from './pending-claims.ts';
+import { prepareOutage } from './outage.ts';
+import { PHASES, type Claim, type Phase, type Proof } from '../claim.ts';
+import { Ground } from '../ground.ts';
+import { PENDING_CLAIMS } from '../pending-claims.ts';
 
 /** Claims about the server alone are proved with this class. */
 const CLASS_OF_ONCE: Isolation = 'container';

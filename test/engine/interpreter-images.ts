@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { importChanged } from '../engine/image-fixture.ts';
-import type { TestEngine } from '../engine/start-engine.ts';
+import { importChanged } from './image-fixture.ts';
+import type { TestEngine } from './start-engine.ts';
 
 const run = promisify(execFile);
 const UNUSED_MODULES =
