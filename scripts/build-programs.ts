@@ -14,7 +14,7 @@ import { build, type Rolldown } from 'vite';
 /**
  * Bundles the programs that are started from this checkout: a few files each instead of some hundred modules, every one of which
  * takes a process half a millisecond to find, read and link. The first file of a program checks whether the sources have changed
- * since the build, and then runs the sources (docs/decisions/0164-every-program-is-built.md). Up-to-date programs are left alone.
+ * since the build, and then runs the sources (docs/decisions/0164-server-and-engine-are-built.md). Up-to-date programs are left alone.
  * `node scripts/build-programs.ts`
  */
 const ROOT = resolve(import.meta.dirname, '..');

@@ -101,6 +101,29 @@ test('links in documents lead to files that exist', () => {
   assert.deepEqual(broken, []);
 });
 
+test('links to a heading lead to one that exists', () => {
+  const headings = new Map(documents.map(({ path, text }) => [resolve(ROOT, path), new Set(anchors(text))]));
+  const broken = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
+      .filter(([, target = '', anchor = '']) => {
+        const file = target === '' ? resolve(ROOT, path) : resolve(ROOT, dirname(path), target);
+        return headings.get(file)?.has(anchor) === false;
+      })
+      .map(([link]) => `${path}: ${link}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+/** As web pages of repositories name them: lower case, hyphens for spaces, no punctuation. */
+function anchors(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
 test('the README of a package names every folder of its sources', () => {
   const unnamed = readSources('packages/*/README.md').flatMap(({ path, text }) => {
     const source = resolve(ROOT, dirname(path), 'src');

@@ -65,7 +65,7 @@ const TARGETS = {
 } as const;
 const CLONE3 = 435;
 const NEWER = 9999;
-/** gVisor takes a note per instruction for each call there is, at every fork: docs/decisions/0128-short-filters.md. */
+/** gVisor takes a note per instruction for each call there is, at every fork: docs/decisions/0128-seccomp-filter-begins-with-a-binary-search.md. */
 const SHORT = 256;
 
 for (const [target, calls] of Object.entries(TARGETS)) {
