@@ -11,6 +11,7 @@ import { SignJWT } from 'jose/jwt/sign';
 type Fault =
   | 'none'
   | 'other-key'
+  | 'shared-secret'
   | 'unsigned'
   | 'expired'
   | 'other-audience'
@@ -73,6 +74,7 @@ export class TestProvider {
         authorization_endpoint: `${issuer}/authorize?tenant=1`,
         token_endpoint: `${issuer}/token`,
         jwks_uri: `${issuer}/keys`,
+        id_token_signing_alg_values_supported: ['ES256', 'HS256', 'none'],
       });
     else if (request.url?.startsWith('/authorize?') === true) {
       // Every visitor is signed in and redirected back.
@@ -86,7 +88,7 @@ export class TestProvider {
       this.redeemed.push(request.headers.authorization ?? '');
       const asked = this.#take(new URLSearchParams(await text(request)));
       if (asked === undefined) send(400, { error: 'invalid_grant' });
-      else send(200, { id_token: await this.#tokenFor(asked), token_type: 'Bearer' });
+      else send(200, { access_token: 'unused', id_token: await this.#tokenFor(asked), token_type: 'Bearer' });
     } else send(404, {});
   }
 
@@ -110,13 +112,14 @@ export class TestProvider {
       const all = { iss: issuer, aud: asked.get('client_id'), iat: now, exp: now + 60, ...claims };
       return `${part({ alg: 'none' })}.${part(all)}.`;
     }
+    const isShared = fault === 'shared-secret';
     const keys = fault === 'other-key' ? await generateKeyPair('ES256') : this.#keys;
     return await new SignJWT(claims)
-      .setProtectedHeader({ alg: 'ES256', kid: 'one' })
+      .setProtectedHeader({ alg: isShared ? 'HS256' : 'ES256', kid: 'one' })
       .setIssuer(fault === 'other-issuer' ? 'https://other.example' : issuer)
       .setAudience(fault === 'other-audience' ? 'other' : (asked.get('client_id') ?? ''))
       .setIssuedAt(fault === 'expired' ? now - 7200 : now)
       .setExpirationTime(fault === 'expired' ? now - 3600 : now + 60)
-      .sign(keys.privateKey);
+      .sign(isShared ? Buffer.from(CLIENT.client_secret) : keys.privateKey);
   }
 }

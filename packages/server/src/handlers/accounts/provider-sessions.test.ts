@@ -4,7 +4,7 @@ import { Browser } from '../../testing/browser.ts';
 import { CLIENT, TestProvider } from '../../testing/identity-provider.ts';
 import { startWithPeople } from '../../testing/people.ts';
 
-const REDIRECT = 'https://svc.example/sign-in/provider';
+const REDIRECT = 'https://svc.example/sign-in/provider?from=acme';
 const INSIDE = { restSettings: { outbound: { mayReachInside: true } } };
 
 async function startWithProvider(t: TestContext) {
@@ -115,6 +115,7 @@ test('a token that is not right signs nobody in', async (t) => {
   const sessions = () => server.database.selectFrom('sessions').selectAll().execute();
   const faults = [
     'other-key',
+    'shared-secret',
     'unsigned',
     'expired',
     'other-audience',

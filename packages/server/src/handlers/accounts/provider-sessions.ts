@@ -1,12 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
-import {
-  challengeOf,
-  newVerifier,
-  ProviderError,
-  type OpenId,
-  type OpenIdIdentity,
-} from '../../access/openid.ts';
+import { calculatePKCECodeChallenge, randomNonce, randomPKCECodeVerifier } from 'openid-client';
+import { ProviderError, type OpenId, type OpenIdIdentity } from '../../access/openid.ts';
 import { Attempts } from '../../access/sign-in.ts';
 import type { Change } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
@@ -57,11 +51,11 @@ export function providerSessionHandlers(parts: ProviderSessionParts): Pick<RestH
       const organization = await findOrganization(database, slug);
       const provider = organization && (await findIdentityProvider(database, organization.id));
       if (provider === undefined) throw noProvider();
-      const ticket = newVerifier();
+      const ticket = randomPKCECodeVerifier();
       const attempt: Attempt = {
         organizationId: provider.organizationId,
-        challenge: challengeOf(ticket),
-        nonce: randomBytes(16).toString('base64url'),
+        challenge: await calculatePKCECodeChallenge(ticket),
+        nonce: randomNonce(),
         redirectUri,
         expiresAt: Date.now() + ATTEMPT_MS,
       };
@@ -72,7 +66,7 @@ export function providerSessionHandlers(parts: ProviderSessionParts): Pick<RestH
     },
     'session.createByProvider': async ({ body: { state, code, ticket } }, call) => {
       requireSignIn(parts);
-      const attempt = readAttempt(parts.sealer, state, ticket);
+      const attempt = await readAttempt(parts.sealer, state, ticket);
       const { organizationId } = attempt;
       // Every attempt causes requests to the provider: limited, so that this server cannot be used to flood it.
       const attempts = new Attempts(
@@ -109,9 +103,10 @@ async function identityOf(
 }
 
 /** @throws PlatformError `sign_in_failed` when another browser began it, or too long ago */
-function readAttempt(sealer: Sealer, state: string, ticket: string): Attempt {
+async function readAttempt(sealer: Sealer, state: string, ticket: string): Promise<Attempt> {
   const attempt = openAttempt(sealer, state);
-  if (attempt !== undefined && attempt.expiresAt > Date.now() && attempt.challenge === challengeOf(ticket))
+  const challenge = await calculatePKCECodeChallenge(ticket);
+  if (attempt !== undefined && attempt.expiresAt > Date.now() && attempt.challenge === challenge)
     return attempt;
   const message = 'This sign-in was not begun here, or too long ago; begin again';
   throw new PlatformError('sign_in_failed', message, { details: { field: 'state' } });
