@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { isShipped, readSources } from './source-files.ts';
+import { findCoinedNames, findRiddles, isInUse, MOST_RIDDLES, readTexts } from './words.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const MAX_LINES = 400;
+/** The subjects of later commits are checked. */
+const SUBJECTS_SINCE = '7ef5b0dd39ef38c59072d7312b1505ef5405fd59';
+const MAX_SUBJECT_LENGTH = 60;
 const FORBIDDEN_NAMES = new Set([
   'utils',
   'helpers',
@@ -132,6 +137,56 @@ test('the README of a package names every folder of its sources', () => {
   });
   assert.deepEqual(unnamed, []);
 });
+
+for (const area of ['packages', 'elsewhere'] as const) {
+  const most = MOST_RIDDLES[area];
+  test(`${area}: sentences name their subject, with ${most} riddle words at most`, () => {
+    const count = readTexts(area).reduce((sum, { text }) => sum + findRiddles(text).length, 0);
+    assert.ok(count <= most, `${count} riddle words; find them with: make house LIST=1`);
+  });
+}
+
+test('names use the usual word where there is one', () => {
+  const coined = readTexts('packages').flatMap((file) =>
+    [...findCoinedNames(file)]
+      .filter(([name]) => !isInUse(name))
+      .map(([name, usual]) => `${file.path}: ${name}; the usual word is: ${usual}`),
+  );
+  assert.deepEqual(coined, []);
+});
+
+test('riddle words and made-up names are found', () => {
+  // Written in parts, so that these lines are no offence themselves.
+  const parts = ['A caller who asks.\nW', 'ho asks is told.\nWho', 'ever rest', 's, and no', 'body else.'];
+  const text = parts.join('');
+  assert.deepEqual(findRiddles(text), [2, 3, 3]);
+  const file = { path: 'packages/x/src/keyed-turns.ts', text: 'class Turn {}\nconst oldNEWS = 1, wish = 2;' };
+  const names = { 'keyed-turns': 'mutex', oldNEWS: 'changes' };
+  assert.deepEqual(Object.fromEntries(findCoinedNames(file)), names);
+});
+
+test('subjects of commits say their area, in 60 characters at most', () => {
+  const offences = subjectsSince(SUBJECTS_SINCE).filter(
+    (subject) => subject.length > MAX_SUBJECT_LENGTH || !/^[a-z][\w ,-]*: \S/.test(subject),
+  );
+  assert.deepEqual(offences, []);
+});
+
+/** None where there is no git, or the history does not reach back to the commit. */
+function subjectsSince(commit: string): readonly string[] {
+  try {
+    // The checkout may belong to another user, which git refuses otherwise.
+    const args = ['-c', 'safe.directory=*', 'log', '--format=%s', `${commit}..HEAD`];
+    const subjects = execFileSync('git', args, {
+      cwd: ROOT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return subjects.split('\n').filter((subject) => subject !== '');
+  } catch {
+    return [];
+  }
+}
 
 /** As `name`, `name/`, `src/name` or the head of a path. */
 function isNamed(text: string, folder: string): boolean {

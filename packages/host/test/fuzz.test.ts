@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 const LINES = 20_000;
-const NOBODY = 65_534;
+const UNPRIVILEGED_ID = 65_534;
 
 test(`${LINES} random and mutated lines neither crash the helper nor go unanswered`, async () => {
   // Another test file may build it too.
@@ -23,7 +23,7 @@ test(`${LINES} random and mutated lines neither crash the helper nor go unanswer
     await chmod(join(folder, 'svc-host'), 0o755);
     // Not /bin/true: truncated it is /bin/tr, which waits for its input.
     await copyFile('/bin/true', join(folder, 'ends'));
-    await chown(folder, NOBODY, NOBODY);
+    await chown(folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID);
     const seed = Number(process.env['SVC_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
     const { answers, exit, errors } = await feed(folder, seed);
     assert.deepEqual(exit, [0, null], `seed ${seed}: ${errors}`);
@@ -41,8 +41,8 @@ async function feed(folder: string, seed: number) {
   const child = spawn('unshare', [...confined, 'sh', '-c', script, 'sh', folder], {
     stdio: 'pipe',
     cwd: '/',
-    uid: NOBODY,
-    gid: NOBODY,
+    uid: UNPRIVILEGED_ID,
+    gid: UNPRIVILEGED_ID,
   });
   const closed = once(child, 'close');
   let answers = 0;

@@ -104,9 +104,9 @@ test('every process has no_new_privs and the filter; capabilities follow the pro
   const root = await status('default', 'root');
   assert.deepEqual([root['NoNewPrivs'], root['Seccomp']], ['1', '2']);
   assert.notEqual(root['CapEff'], none);
-  const nobody = await status('default', 'nobody');
+  const unprivileged = await status('default', '65534:65534');
   assert.deepEqual(
-    [nobody['CapEff'], nobody['CapPrm'], nobody['CapInh'], nobody['CapAmb']],
+    [unprivileged['CapEff'], unprivileged['CapPrm'], unprivileged['CapInh'], unprivileged['CapAmb']],
     [none, none, none, none],
   );
   for (const user of ['root', 'nobody']) {

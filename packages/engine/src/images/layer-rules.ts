@@ -23,7 +23,7 @@ export interface LayerCounts {
 }
 
 const HIGHEST_ID = 65_535;
-const NOBODY = 65_534;
+const UNPRIVILEGED_ID = 65_534;
 const WHITEOUT_PREFIX = '.wh.';
 const OPAQUE_MARKER = '.wh..wh..opq';
 const USER_XATTR = 'SCHILY.xattr.user.';
@@ -237,7 +237,7 @@ function isKeptAttribute(key: string, value: string): boolean {
 
 function mappableId(value: string | number): number {
   const id = Number(value);
-  return Number.isInteger(id) && id >= 0 && id <= HIGHEST_ID ? id : NOBODY;
+  return Number.isInteger(id) && id >= 0 && id <= HIGHEST_ID ? id : UNPRIVILEGED_ID;
 }
 
 function whiteout(path: string): KeptEntry {

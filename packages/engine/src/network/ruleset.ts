@@ -31,8 +31,8 @@ export interface RulesetOptions {
 const NOT_PUBLIC = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES];
 const notPublic = (wanted: 4 | 6) => NOT_PUBLIC.filter(({ family }) => family === wanted).map(formatCidr);
 const KBYTES_PER_MIB = 1024;
-/** In place of a pool when there is none: an address that nobody has. */
-const NOBODY = '::';
+/** In place of a pool when there is none: the unspecified address. */
+const NO_ADDRESS = '::';
 
 const STATIC_RULES = readFileSync(new URL('ruleset.nft', import.meta.url), 'utf8');
 
@@ -135,14 +135,14 @@ export function setNeighbours(instance: string, networks: readonly string[]): st
 /** The whole policy, to be loaded in place of what an earlier engine left. */
 export function ruleset(options: RulesetOptions): string {
   const { instance, pool, ipv6Pool, links, neighbours, ceiling, maxPackets, maxMib } = options;
-  const pool6 = ipv6Pool === null ? NOBODY : formatCidr(ipv6Pool.range);
+  const pool6 = ipv6Pool === null ? NO_ADDRESS : formatCidr(ipv6Pool.range);
   return [
     `define ours = "${linkPrefix(instance)}*"`,
     `define pool = ${pool.cidr}`,
     `define gateway = ${pool.gateway}`,
     `define not_public = { ${[...notPublic(4), pool.cidr].join(', ')} }`,
     `define pool6 = ${pool6}`,
-    `define gateway6 = ${ipv6Pool?.gateway ?? NOBODY}`,
+    `define gateway6 = ${ipv6Pool?.gateway ?? NO_ADDRESS}`,
     `define not_public6 = { ${[...notPublic(6), pool6].join(', ')} }`,
     `define closed6 = { ${CLOSED_IPV6.map(formatCidr).join(', ')} }`,
     `define closed_tcp = { ${CLOSED_PORTS.tcp.join(', ')} }`,

@@ -18,16 +18,16 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', costs, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-/** `hash` undefined: nobody has this password, which takes as long to find out as anything else. */
+/** `hash` undefined: no user has this password; the comparison takes as long as any other. */
 export async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
-  const [, costs = '', salt = '', expected = ''] = (hash ?? (await NOBODY())).split('$');
+  const [, costs = '', salt = '', expected = ''] = (hash ?? (await unusedHash())).split('$');
   const [N = 0, r = 0, p = 0] = costs.split(',').map(Number);
   const found = await derive(password, Buffer.from(salt, 'base64url'), { N, r, p });
   return timingSafeEqual(found, Buffer.from(expected, 'base64url')) && hash !== undefined;
 }
 
-let nobody: Promise<string> | undefined;
-const NOBODY = async () => await (nobody ??= hashPassword(randomBytes(SALT_BYTES).toString('hex')));
+let hashOfNoUser: Promise<string> | undefined;
+const unusedHash = async () => await (hashOfNoUser ??= hashPassword(randomBytes(SALT_BYTES).toString('hex')));
 
 let running = 0;
 const waiting: (() => void)[] = [];

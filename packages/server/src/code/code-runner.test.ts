@@ -168,8 +168,8 @@ test('a program that is no interpreter gives its own words as the reason', async
 });
 
 test('an interpreter works as a user without rights', async () => {
-  const nobody = await TestSandbox.start({ user: '65534:65534' });
-  const runs = createCodeRunner({ openChannel: (_id, signal) => nobody.openChannel(signal), logger });
+  const unprivileged = await TestSandbox.start({ user: '65534:65534' });
+  const runs = createCodeRunner({ openChannel: (_id, signal) => unprivileged.openChannel(signal), logger });
   try {
     const request = { sandboxId: 's', timeoutMs: 60_000 };
     const python = await runs.run({ ...request, language: 'python', code: 'import os; os.getuid()' }, never);
@@ -177,7 +177,7 @@ test('an interpreter works as a user without rights', async () => {
     assert.deepEqual([python, node], [success('65534\n'), success('65534\n')]);
   } finally {
     runs.close();
-    await nobody.stop();
+    await unprivileged.stop();
   }
 });
 

@@ -10,7 +10,7 @@ import { RequestFilter } from './request-filter.ts';
 import { strictest, treatmentOf, type Secret } from './secret-settings.ts';
 
 const HEAD = { method: 'POST', path: '/', headers: [] };
-const somebody = { host: 'evil.test', isPinned: true, isProven: true };
+const otherHost = { host: 'evil.test', isPinned: true, isProven: true };
 
 /** A placeholder, and the same with every character written in some way. */
 const written = fc
@@ -168,7 +168,7 @@ test('what is done about a placeholder follows the secret, then the whole, then 
     [secret(), { ...to('*.x.test'), otherwise: 'block_and_terminate' }, 'block_and_terminate'],
   ] as const;
   for (const [one, whole, expected] of cases)
-    assert.equal(treatmentOf(one, settings(whole), somebody), expected);
+    assert.equal(treatmentOf(one, settings(whole), otherHost), expected);
   assert.equal(strictest(['block', 'block_and_terminate', 'block_and_log']), 'block_and_terminate');
   assert.equal(strictest(['block', 'block_and_log']), 'block_and_log');
 });
@@ -201,7 +201,7 @@ function secret(changes: Partial<Secret> = {}): Secret {
 }
 
 function filterFor(placeholder: string): RequestFilter {
-  return new RequestFilter({ entries: [secret({ placeholder })], onViolation: { type: 'block' } }, somebody);
+  return new RequestFilter({ entries: [secret({ placeholder })], onViolation: { type: 'block' } }, otherHost);
 }
 
 async function pass(

@@ -131,9 +131,9 @@ test('CSRF: with the cookie alone, another page reads nothing and changes nothin
 test('user enumeration: no answer tells whether there is such a user', async (t) => {
   const { signIn } = await startWithAnn(t);
   const wrong = await signIn({ password: 'wrong password' });
-  const nobody = await signIn({ email: 'nobody@example.com' });
+  const unknown = await signIn({ email: 'unknown@example.com' });
   const strip = ({ answer: { status, body } }: typeof wrong) => ({ status, error: body.error });
-  assert.deepEqual(strip(wrong), strip(nobody));
+  assert.deepEqual(strip(wrong), strip(unknown));
   const { status, body } = wrong.answer;
   assert.deepEqual([status, body.error.code], [401, 'sign_in_failed']);
   assert.match(body.error.message, /password is wrong/);

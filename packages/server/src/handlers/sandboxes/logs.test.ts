@@ -93,9 +93,9 @@ test('a bad cursor, a bad source and a sandbox that is not there are answers, no
   }
   assert.deepEqual(await outcome(`/sandboxes/${id}/logs/entries?cursor=abc`), [400, 'invalid_cursor']);
   assert.deepEqual(await outcome(`/sandboxes/${id}/logs?sources=stdin`), [400, 'invalid_request']);
-  const nobody = '00000000-0000-4000-8000-000000000000';
-  assert.deepEqual(await outcome(`/sandboxes/${nobody}/logs`), [404, 'sandbox_not_found']);
-  assert.deepEqual(await outcome(`/sandboxes/${nobody}/logs/entries`), [404, 'sandbox_not_found']);
+  const missing = '00000000-0000-4000-8000-000000000000';
+  assert.deepEqual(await outcome(`/sandboxes/${missing}/logs`), [404, 'sandbox_not_found']);
+  assert.deepEqual(await outcome(`/sandboxes/${missing}/logs/entries`), [404, 'sandbox_not_found']);
   assert.deepEqual(await outcome(`/sandboxes/${id}/logs/entries?since=2026-13-45T00:00:00Z`), [
     400,
     'invalid_request',

@@ -97,9 +97,9 @@ test('a bad cursor, a bad verdict and a sandbox that is not there are answers; o
     assert.deepEqual(await outcome(`${path}?cursor=${cursor}`), [400, 'invalid_cursor'], cursor);
   assert.deepEqual(await outcome(`${path}/stream`, { 'last-event-id': 'x' }), [400, 'invalid_cursor']);
   assert.deepEqual(await outcome(`${path}?verdict=maybe`), [400, 'invalid_request']);
-  const nobody = '/sandboxes/00000000-0000-4000-8000-000000000000/network/log';
-  assert.deepEqual(await outcome(nobody), [404, 'sandbox_not_found']);
-  assert.deepEqual(await outcome(`${nobody}/stream`), [404, 'sandbox_not_found']);
+  const missing = '/sandboxes/00000000-0000-4000-8000-000000000000/network/log';
+  assert.deepEqual(await outcome(missing), [404, 'sandbox_not_found']);
+  assert.deepEqual(await outcome(`${missing}/stream`), [404, 'sandbox_not_found']);
   const { body: made } = await server.rest('POST', '/sandboxes', { body: body('never-started') });
   const { body: page } = await server.rest('GET', `/sandboxes/${made.id}/network/log`);
   assert.deepEqual(page, { data: [], has_more: false, next_cursor: null, left_out: 0 });

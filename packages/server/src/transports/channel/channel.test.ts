@@ -11,7 +11,7 @@ import { ensureUser } from '../../store/users.ts';
 import { startChannelServer } from '../../testing/channel-server.ts';
 import { closeOf, openChannel, openWebSocket, refusalOf } from '../../testing/channel.ts';
 
-const NOBODY = '00000000-0000-4000-8000-000000000000';
+const MISSING_ID = '00000000-0000-4000-8000-000000000000';
 
 test('a client runs a process over the WebSocket', async (t) => {
   const server = await startChannelServer(t);
@@ -73,11 +73,11 @@ test("another organization's sandbox is as unknown as one that never was", async
   const { sandboxId } = await server.addSandbox();
   const { url, key } = await server.addSandbox({ organization: 'other' });
   const foreign = await refusalOf({ url, key, sandboxId });
-  const missing = await refusalOf({ url, key, sandboxId: NOBODY });
+  const missing = await refusalOf({ url, key, sandboxId: MISSING_ID });
   assert.deepEqual([foreign.status, foreign.body.error.code], [404, 'sandbox_not_found']);
   assert.deepEqual(
     JSON.parse(JSON.stringify(foreign.body).replaceAll(sandboxId, 'ID')),
-    JSON.parse(JSON.stringify(missing.body).replaceAll(NOBODY, 'ID')),
+    JSON.parse(JSON.stringify(missing.body).replaceAll(MISSING_ID, 'ID')),
   );
 });
 
@@ -158,7 +158,7 @@ test('an offer of another protocol is ignored, and what follows on the connectio
   const { port } = new URL(server.url);
   const socket = connect(Number(port), '127.0.0.1');
   t.after(() => socket.destroy());
-  const head = `GET /v1/sandboxes/${NOBODY}/agent HTTP/1.1\r\nhost: localhost\r\n`;
+  const head = `GET /v1/sandboxes/${MISSING_ID}/agent HTTP/1.1\r\nhost: localhost\r\n`;
   let text = '';
   socket.on('data', (chunk) => (text += chunk.toString()));
   socket.write(`${head}connection: upgrade\r\nupgrade: h2c\r\n\r\n`);
