@@ -42,6 +42,10 @@ build: ## Build svc-init, svc-host, the CLI, the server, the engine and the dash
 check: ## Format, lint, types, dead code, generated files, layers, C for both architectures
 	@npm run --silent check
 
+.PHONY: house
+house: ## Show lines, words that are to go, circles of imports, the time of the suite: make house LIST=1 says where the words are
+	@$(NODE) scripts/house.ts $(if $(LIST),--list)
+
 .PHONY: format
 format: ## Format the code
 	@npm run --silent format

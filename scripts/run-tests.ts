@@ -6,7 +6,7 @@ import { run } from 'node:test';
 import { chooseTests } from './choose-tests.ts';
 import { endLeftProcesses, MARK } from './left-processes.ts';
 import { readEndOfFile, type TestEvent, TestTally } from './test-tally.ts';
-import { TestTimes } from './test-times.ts';
+import { TestTimes, timesFileOf, WHOLE_SUITE } from './test-times.ts';
 
 /**
  * Runs every test file: those that share the machine side by side, then `*.serial.test.ts` one by one. Files that stand beside what
@@ -14,7 +14,6 @@ import { TestTimes } from './test-times.ts';
  * Arguments choose the files (choose-tests.ts). In CI a skipped test is a failed one.
  */
 const ROOT = join(import.meta.dirname, '..');
-const TIMES_FILE = join(ROOT, 'node_modules/.cache/svc-test-times.json');
 /** Parallel files with a process of their own. With three of them on two cores one or two files meet a deadline. */
 const MIN_AT_A_TIME = 2;
 const GROUP_MAIN = join(import.meta.dirname, 'test-group.ts');
@@ -29,7 +28,7 @@ const ON_DISK = '/var/tmp';
 /** When more files fail, the cause is not chance, and they are not run again. */
 const MAX_RUN_AGAIN = 3;
 
-const times = new TestTimes(TIMES_FILE);
+const times = new TestTimes(timesFileOf(ROOT));
 const files = await chooseTests(ROOT, process.argv.slice(2), times).catch((error: unknown) => {
   console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(2);
@@ -64,11 +63,13 @@ await Promise.all([...Array.from({ length: atATime }, () => runAllOf(alone, grou
 await runFiles(serial);
 await runAgain(tally.failed());
 
-times.save(tally.durations());
+const wallMs = performance.now() - startedAt;
+const isWholeSuite = process.argv.length === 2;
+times.save([...tally.durations(), ...(isWholeSuite ? [[WHOLE_SUITE, wallMs] as const] : [])]);
 const failed = tally.report({
   skipsFail: process.env['CI'] === 'true',
   slowest: SLOWEST_SHOWN,
-  wallMs: performance.now() - startedAt,
+  wallMs,
 });
 process.exit(failed ? 1 : 0);
 

@@ -1,8 +1,15 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 
 /** The time of a file that has not run yet. */
 const UNKNOWN_MS = 10_000;
+
+/** The entry with the time of the last run of all files. */
+export const WHOLE_SUITE = 'whole suite';
+
+export function timesFileOf(root: string): string {
+  return join(root, 'node_modules/.cache/svc-test-times.json');
+}
 
 /** How long each test file took in its last run. Used only for ordering, so an unreadable or unwritable times file is ignored. */
 export class TestTimes {
@@ -15,7 +22,12 @@ export class TestTimes {
   }
 
   of(file: string): number {
-    return this.#msOfFile.get(file) ?? UNKNOWN_MS;
+    return this.find(file) ?? UNKNOWN_MS;
+  }
+
+  /** Undefined when it has not run yet. */
+  find(file: string): number | undefined {
+    return this.#msOfFile.get(file);
   }
 
   /** The longest first, so that no long file runs alone at the end. */

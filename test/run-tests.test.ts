@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -36,7 +36,9 @@ function runTests(
       env: { ...inherited, SVC_TEST_GRACE_MS: '200', ...env },
       timeout: 100_000,
     });
-    return { status, stdout, stderr };
+    const timesFile = join(root, 'node_modules/.cache/svc-test-times.json');
+    const saved = existsSync(timesFile) ? readFileSync(timesFile, 'utf8') : '{}';
+    return { status, stdout, stderr, saved: JSON.parse(saved) as Readonly<Record<string, number>> };
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
@@ -80,6 +82,18 @@ test('a file that fails once and passes when it runs alone is told as unsteady, 
   assert.match(stdout, /✗ test\/a\.test\.ts at first, beside other files\n.*depends\n.*the first time/s);
   assert.match(stdout, /unsteady, which is a fault to find: test\/a\.test\.ts/);
   assert.match(stdout, /passed: 2 tests in 2 files, 0 failed, 1 unsteady/);
+});
+
+test('the time of each file is saved, and that of the suite when all files ran', () => {
+  const files = { 'a.test.ts': PASSES, 'b.test.ts': PASSES };
+  assert.deepEqual(Object.keys(runTests(files).saved).toSorted(), [
+    'test/a.test.ts',
+    'test/b.test.ts',
+    'whole suite',
+  ]);
+  assert.deepEqual(Object.keys(runTests(files, {}, undefined, { words: ['a.test'] }).saved), [
+    'test/a.test.ts',
+  ]);
 });
 
 test('when many files fail none is run again', () => {
