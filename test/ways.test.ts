@@ -20,10 +20,18 @@ interface Step {
 
 const ways = readWays(readFileSync(resolve(ROOT, 'ARCHITECTURE.md'), 'utf8'));
 
-test('ARCHITECTURE.md has the four ways, and each is short', () => {
+test('ARCHITECTURE.md has each way, of 4 to 12 files', () => {
   assert.deepEqual(
     [...ways.keys()],
-    [CREATE, 'A start over JSON-RPC', 'An exec over the command channel', 'svc run'],
+    [
+      CREATE,
+      'A start over JSON-RPC',
+      'An exec over the command channel',
+      'runCode',
+      'A request with a secret',
+      'A page of the dashboard',
+      'svc run',
+    ],
   );
   for (const [title, steps] of ways) {
     assert.ok(steps.length >= 4, `${title}: only ${steps.length} files were found`);
@@ -56,7 +64,7 @@ test('a file that another one does not import is seen', () => {
 });
 
 function readWays(text: string): ReadonlyMap<string, readonly Step[]> {
-  const section = text.split('\n## ').find((part) => part.startsWith('Four ways')) ?? '';
+  const section = text.split('\n## ').find((part) => part.startsWith('Ways, file by file')) ?? '';
   const parts = section.split('\n### ').slice(1);
   const listed = new Map(
     parts.map((part) => {
