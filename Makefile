@@ -55,7 +55,7 @@ generate: ## Write the generated reference documents anew
 	@$(NODE) scripts/generate.ts
 
 .PHONY: bench
-bench: setup ## Measure the numbers in docs/promises.md
+bench: setup ## Measure the promises of docs/promises.md; writes bench/results.json
 	@scripts/as-root.sh $(NODE) bench/run.ts
 
 .PHONY: pictures

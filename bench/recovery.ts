@@ -1,32 +1,30 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HEALTHY_RUN_MS } from '../packages/server/src/host/restart-delay.ts';
 import { SupervisedServer } from '../test/e2e/supervised-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
-import { interleave, ratio, type Benchmark } from './benchmark.ts';
+import { interleave, type Benchmark } from './suite/benchmark.ts';
+import { readCpuMs } from './suite/processes.ts';
 
 const ROUNDS = 15;
 const POLL_MS = 5;
 const DEADLINE_MS = 60_000;
 
 /**
- * How soon a command runs again in a sandbox after `kill -9` of each process of the server. Each has run for so long that its end is a new failure:
- * one that ends sooner is started again later each time, which is no matter of speed. The CPU time that a new process has used by
- * then, and how many bare starts of Node fit into the wait, say on a busy machine what the milliseconds cannot.
+ * How soon a command runs again in a sandbox after `kill -9` of each process of the server. Each has run for so long that its end is a
+ * new failure: one that ends sooner is started again after a back-off. The CPU time that a new process has used by then explains the
+ * values of a busy machine.
  */
 export const recovery: Benchmark = {
   name: 'recovery',
   description: 'from kill -9 of a process of the server until a command runs in a sandbox again',
-  promise: 'the web-facing process, the engine and its tini: back within 1 s each (p50)',
-  async run({ isQuick, signal, note }) {
+  async run({ isQuick, signal }) {
     const server = await SupervisedServer.prepare();
     try {
       await server.start();
       await server.importBusybox();
       await server.call('sandbox.start', { sandbox: 'steady', config: { image: BUSYBOX } });
-      note('kills and returns');
-      // The first round only warms caches.
       const cpu: Record<'web' | 'engine', number[]> = { web: [], engine: [] };
       const restMs = isQuick ? 0 : HEALTHY_RUN_MS;
       const web = () => server.webPid();
@@ -36,12 +34,12 @@ export const recovery: Benchmark = {
         {
           web: async () => {
             const took = await timeKill(server, web, restMs);
-            cpu.web.push(await cpuMs(await web()));
+            cpu.web.push(readCpuMs(await web()));
             return took;
           },
           engine: async () => {
             const took = await timeKill(server, engine, restMs);
-            cpu.engine.push(await cpuMs(await engine()));
+            cpu.engine.push(readCpuMs(await engine()));
             return took;
           },
           tini: async () => await timeKill(server, async () => await parentOf(await engine()), restMs),
@@ -49,17 +47,13 @@ export const recovery: Benchmark = {
         },
         signal,
       );
-      const target = { atMost: 1000 };
       return [
-        { what: 'web-facing process killed', unit: 'ms', values: values.web, target },
+        { what: 'web-facing process killed', unit: 'ms', values: values.web, promise: 'recovery-web' },
         { what: 'CPU time of the next web-facing process', unit: 'ms', values: cpu.web.slice(1) },
-        { what: 'engine killed', unit: 'ms', values: values.engine, target },
+        { what: 'engine killed', unit: 'ms', values: values.engine, promise: 'recovery-engine' },
         { what: 'CPU time of the next engine', unit: 'ms', values: cpu.engine.slice(1) },
-        { what: 'tini of the engine killed', unit: 'ms', values: values.tini, target },
+        { what: 'tini of the engine killed', unit: 'ms', values: values.tini, promise: 'recovery-tini' },
         { what: 'a bare start of Node', unit: 'ms', values: values.bare },
-        ratio('web-facing process killed, in such starts', values.web, values.bare),
-        ratio('engine killed, in such starts', values.engine, values.bare),
-        ratio('tini killed, in such starts', values.tini, values.bare),
       ];
     } finally {
       await server.clear();
@@ -104,12 +98,4 @@ async function parentOf(pid: number): Promise<number> {
   // SAFETY: 1 is the host's own init.
   if (!(parent > 1)) throw new Error('the engine has no tini');
   return parent;
-}
-
-/** User and system time of a process since it was started; the 14th and 15th field, in ticks. */
-async function cpuMs(pid: number): Promise<number> {
-  const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return ((Number(fields[11]) + Number(fields[12])) * 1000) / ticksPerSecond;
 }

@@ -1,59 +1,28 @@
-import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { Benchmark, BenchmarkContext } from './benchmark.ts';
-import { age } from './age.ts';
 import { burst } from './burst.ts';
-import { calls } from './calls.ts';
 import { cli } from './cli.ts';
-import { dashboard } from './dashboard.ts';
 import { exec } from './exec.ts';
 import { idle } from './idle.ts';
-import { memory } from './memory.ts';
-import { neighbours } from './neighbours.ts';
 import { network } from './network.ts';
 import { recovery } from './recovery.ts';
-import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
-import { rest } from './rest.ts';
-import { resting } from './resting.ts';
-import { sdk } from './sdk.ts';
 import { server } from './server.ts';
 import { snapshot } from './snapshot.ts';
 import { start } from './start.ts';
-import { terminal } from './terminal.ts';
-import { throughput } from './throughput.ts';
-import { warm } from './warm.ts';
+import type { Benchmark, BenchmarkContext } from './suite/benchmark.ts';
+import { renderTable } from './suite/render-table.ts';
+import { readResults, RESULTS, writeResults } from './suite/results.ts';
 
 /**
  * Runs the named benchmarks, or all: `npm run bench -- start exec`.
- * Each prints its table when it is done; `--json FILE` writes everything; `--quick` only shows that they work.
+ * Each prints its table when it is done, and writes what it promises to bench/results.json, or to `--results FILE`.
+ * `--quick` only shows that they work, and writes to such a file alone.
  * A missed target is not a failure: the exit code says whether the measurements could be made.
  */
-const BENCHMARKS: readonly Benchmark[] = [
-  start,
-  exec,
-  calls,
-  throughput,
-  warm,
-  burst,
-  age,
-  memory,
-  resting,
-  idle,
-  server,
-  rest,
-  sdk,
-  terminal,
-  cli,
-  dashboard,
-  recovery,
-  snapshot,
-  neighbours,
-  network,
-];
+const BENCHMARKS: readonly Benchmark[] = [start, exec, burst, idle, cli, server, network, recovery, snapshot];
 
 const { values: options, positionals: names } = parseArgs({
-  options: { quick: { type: 'boolean' }, json: { type: 'string' } },
+  options: { quick: { type: 'boolean' }, results: { type: 'string' } },
   allowPositionals: true,
 });
 const unknown = names.filter((name) => !BENCHMARKS.some((benchmark) => benchmark.name === name));
@@ -72,19 +41,18 @@ const context: BenchmarkContext = {
   signal: interrupted.signal,
   note: (text) => console.error(text),
 };
-const report = newReport(context.isQuick);
-for (const benchmark of BENCHMARKS.filter(({ name }) => names.length === 0 || names.includes(name))) {
-  const result = await measure(benchmark);
-  report.benchmarks.push(result);
-  console.log(`${renderTable(benchmark, result)}\n`);
-  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(report, null, 2)}\n`);
-}
+const results = options.results ?? (context.isQuick ? undefined : RESULTS);
+for (const benchmark of BENCHMARKS.filter(({ name }) => names.length === 0 || names.includes(name)))
+  await measure(benchmark);
 
-async function measure(benchmark: Benchmark): Promise<BenchmarkReport> {
+async function measure(benchmark: Benchmark): Promise<void> {
   const [before = 0] = loadavg();
   const begun = performance.now();
-  const measurements = (await benchmark.run(context)).map(summarize);
+  const measurements = await benchmark.run(context);
   const [after = 0] = loadavg();
   const seconds = (performance.now() - begun) / 1000;
-  return { name: benchmark.name, promise: benchmark.promise, seconds, load: { before, after }, measurements };
+  console.log(`${benchmark.name}: ${benchmark.description}`);
+  console.log(renderTable(measurements, readResults()));
+  console.log(`${seconds.toFixed(0)} s; load ${before.toFixed(1)} before, ${after.toFixed(1)} after\n`);
+  if (results !== undefined) writeResults(measurements, results);
 }

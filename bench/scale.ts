@@ -5,16 +5,16 @@ import { parseArgs } from 'node:util';
 import { Client, Sandbox } from '@svc/sdk';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
-import { drawBars } from './bar-picture.ts';
-import { percentile } from './benchmark.ts';
-import { timed } from './measure.ts';
-import { readTree, sumOf } from './process-memory.ts';
-import { readCpuMs } from './process-time.ts';
-import { describeRun, renderRows, writeBetween, writePicture } from './write-between.ts';
+import { drawBars } from './suite/bar-picture.ts';
+import { percentile } from './suite/benchmark.ts';
+import { describeRun, renderRows, writeBetween, writePicture } from './suite/documents.ts';
+import { timed } from './suite/measure.ts';
+import { readCpuMs, readTree, sumOf } from './suite/processes.ts';
+import { writeResults } from './suite/results.ts';
 
 /**
- * `make bench-scale`: how cost grows with the number of idle sandboxes, class container, over HTTP. Writes the table of
- * docs/promises.md and its picture. `bench/scale.ts 10 100` for other numbers; with `--quick` it only shows that it works.
+ * `make bench-scale`: how cost grows with the number of idle sandboxes, class container, over HTTP. Writes a table of
+ * docs/promises.md, its picture and bench/results.json. `bench/scale.ts 10 100` for other numbers; with `--quick` it only shows that it works.
  */
 const { values: options, positionals } = parseArgs({
   options: { quick: { type: 'boolean' } },
@@ -33,6 +33,8 @@ const SETTLE_MS = isQuick ? 100 : 10_000;
 /** Long enough to include every task that runs once a minute. */
 const IDLE_MS = isQuick ? 500 : 60_000;
 const CALL_TIMEOUT_MS = 120_000;
+/** The promise is about so many. */
+const PROMISED_COUNT = 500;
 const MIB = 2 ** 20;
 
 const WHATS = [
@@ -48,7 +50,7 @@ const server = await TestServer.start();
 try {
   const client = new Client({ apiUrl: server.url, timeoutMs: CALL_TIMEOUT_MS });
   const sandboxes: Sandbox[] = [];
-  const columns: { readonly count: number; readonly values: readonly number[] }[] = [];
+  const columns: Column[] = [];
   for (const count of COUNTS) {
     if ((count - sandboxes.length) * SANDBOX_BYTES > freemem() / 2) break;
     console.error(`${count} sandboxes`);
@@ -61,7 +63,7 @@ try {
   const head = ['p50', ...columns.map(({ count }) => `${count} sandboxes`)];
   const text = `${describeRun({ before, after: loadavg()[0] ?? 0 })}\n\n${renderRows(head, rows)}`;
   console.log(text);
-  if (!isQuick) await record(text, columns);
+  if (!isQuick) record(text, columns);
 } finally {
   // It takes its sandboxes with it.
   await server.destroy();
@@ -102,14 +104,23 @@ function ownCpuMs(): number {
   return [server.pid, server.engine.pid].flatMap(readTree).reduce((sum, { pid }) => sum + readCpuMs(pid), 0);
 }
 
-async function record(
-  text: string,
-  columns: readonly { readonly count: number; readonly values: readonly number[] }[],
-): Promise<void> {
-  await writeBetween('docs/promises.md', 'scale', text);
+interface Column {
+  readonly count: number;
+  readonly values: readonly number[];
+}
+
+function record(text: string, columns: readonly Column[]): void {
+  const promised = columns.find(({ count }) => count === PROMISED_COUNT)?.values;
+  if (promised !== undefined) {
+    const cpu = promised[WHATS.findIndex((what) => what.startsWith('CPU'))] ?? Number.NaN;
+    writeResults([
+      { what: `CPU with ${PROMISED_COUNT} idle`, unit: '%', values: [cpu], promise: 'scale-cpu' },
+    ]);
+  }
+  writeBetween('docs/promises.md', 'scale', text);
   const charts = WHATS.map((title, row) => ({
     title: title.replaceAll('`', ''),
     bars: columns.map(({ count, values }) => ({ name: `svc, ${count}`, value: values[row] ?? 0 })),
   }));
-  await writePicture('docs/pictures/scale.svg', drawBars(charts));
+  writePicture('docs/pictures/scale.svg', drawBars(charts));
 }

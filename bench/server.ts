@@ -1,174 +1,122 @@
-import { readFile } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
-import { resolve } from 'node:path';
-import { env } from 'node:process';
-import { importPython } from '../test/engine/interpreter-images.ts';
-import { TestServer } from '../test/e2e/start-server.ts';
+import { randomUUID } from 'node:crypto';
+import { Sandbox } from '@svc/sdk';
+import { withStore } from '../packages/server/src/local-commands/local-store.ts';
+import type { Database, Tables } from '../packages/server/src/store/database.ts';
+import { ensureOrganization } from '../packages/server/src/store/organizations.ts';
+import { TestPostgres } from '../packages/server/src/testing/test-postgres.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
-import type { Benchmark, BenchmarkContext, Measurement } from './benchmark.ts';
-import { measureRate } from './http-load.ts';
-import { measureStarts } from './server-start.ts';
+import type { Benchmark, BenchmarkContext, Measurement } from './suite/benchmark.ts';
+import { measureLoad, type LoadRequest } from './suite/http-load.ts';
+import { SdkServer } from './suite/sdk-server.ts';
 
-const RATE_MS = 3000;
 const CONNECTIONS = 32;
-const POPULATIONS = [0, 100, 200] as const;
-const MIB = 1024 * 1024;
-/** The compile cache of `svc`: a server that has to compile its sources keeps that memory. */
-const CODE_CACHE = resolve(import.meta.dirname, '../node_modules/.cache/svc');
+const DURATION_MS = 3000;
+const SANDBOXES = 10_000;
+const ROWS_PER_INSERT = 200;
+const SECOND_MS = 1000;
 
-/** The overhead of the server over the engine: start, calls per second, round trips of a client, and memory. */
+/** Calls of the server over HTTP: rates with many connections, round trips with one. */
 export const server: Benchmark = {
   name: 'server',
-  description:
-    'start, HTTP calls per second, round trips of command.run and repl.run, memory with many sandboxes',
-  promise:
-    'starts in under 1 s; health ≥ 10,000/s on one core; command.run ≤ 4 ms, repl.run ≤ 3 ms (p50, runc); ≤ 150 MiB at 200 sandboxes',
+  description: 'health, get, a page of the list and command.run over HTTP, on SQLite and PostgreSQL',
   async run(context) {
-    const starts = await measureStarts(context);
-    const measureCalls = async (running: TestServer) => [
-      ...(await measureRates(running, context)),
-      ...(await measureRoundTrips(running, context)),
-    ];
-    if (context.isQuick) {
-      const all = withServer(async (running) => [
-        ...(await measureCalls(running)),
-        ...(await measureMemory(running, context)),
-      ]);
-      return [...starts, ...(await all)];
-    }
-    const calls = await withServer(measureCalls);
-    // On a fresh server, because garbage of a burst of calls is not part of the cost of sandboxes.
-    return [...starts, ...calls, ...(await withServer((running) => measureMemory(running, context)))];
+    const sqlite = await measure('SQLite', undefined, context);
+    await using postgres = await TestPostgres.start();
+    return [...sqlite, ...(await measure('PostgreSQL', await postgres.createDatabase(), context))];
   },
 };
 
-async function withServer<T>(work: (running: TestServer) => Promise<T>): Promise<T> {
-  const before = env['NODE_COMPILE_CACHE'];
-  env['NODE_COMPILE_CACHE'] = CODE_CACHE;
-  try {
-    const running = await TestServer.start({ engineArgs: ['--isolation', 'container'] });
-    try {
-      return await work(running);
-    } finally {
-      await running.destroy();
-    }
-  } finally {
-    if (before === undefined) delete env['NODE_COMPILE_CACHE'];
-    else env['NODE_COMPILE_CACHE'] = before;
-  }
-}
-
-async function measureRates(
-  running: TestServer,
-  { isQuick, ...context }: BenchmarkContext,
+async function measure(
+  store: string,
+  databaseUrl: string | undefined,
+  { isQuick, signal, note }: BenchmarkContext,
 ): Promise<Measurement[]> {
-  context.note('calls per second');
-  await mustCall(running, 'sandbox.start', { sandbox: 'rate', config: { image: BUSYBOX } });
-  const options = { connections: CONNECTIONS, durationMs: isQuick ? 300 : RATE_MS };
-  const rpc = (method: string, params: object) => ({
-    method: 'POST' as const,
-    path: '/api/v1/rpc',
-    body: JSON.stringify({ jsonrpc: '2.0', method, params, id: 1 }),
-  });
-  const health = await measureRate(running.url, { method: 'GET', path: '/api/v1/health' }, options);
-  const metrics = await measureRate(running.url, rpc('sandbox.metrics.get', { sandbox: 'rate' }), options);
-  const commands = await measureRate(
-    running.url,
-    rpc('sandbox.command.run', { sandbox: 'rate', command: 'true' }),
-    options,
-  );
-  return [
-    { what: 'health', unit: '/s', values: [health], target: { atLeast: 10_000 } },
-    { what: 'sandbox.metrics.get', unit: '/s', values: [metrics] },
-    { what: `sandbox.command.run true, ${CONNECTIONS} at once`, unit: '/s', values: [commands] },
-  ];
-}
-
-async function measureRoundTrips(
-  running: TestServer,
-  { isQuick, signal, ...context }: BenchmarkContext,
-): Promise<Measurement[]> {
-  context.note('round trips; the python image is made first');
-  if (isQuick) await importPython(running.engine);
-  else await running.engine.client.images.buildDemoImages({ names: ['python'] }, undefined, signal);
-  await mustCall(running, 'sandbox.start', { sandbox: 'trip', config: { image: 'python' } });
-  const agent = new Agent({ keepAlive: true });
-  const rounds = isQuick ? 10 : 500;
-  const time = async (method: string, params: object) => {
-    const body = JSON.stringify({ jsonrpc: '2.0', method, params: { sandbox: 'trip', ...params }, id: 1 });
-    const values: number[] = [];
-    for (let round = -5; round < rounds; round += 1) {
-      signal.throwIfAborted();
-      const begun = performance.now();
-      await post(`${running.url}/api/v1/rpc`, body, agent);
-      if (round >= 0) values.push(performance.now() - begun);
-    }
-    return values;
+  await using running = await SdkServer.start(databaseUrl === undefined ? {} : { databaseUrl });
+  const { client, key, server: process } = running;
+  const sandbox = await Sandbox.create({ client, name: 'bench', image: BUSYBOX, isolation: 'container' });
+  const count = isQuick ? 100 : SANDBOXES;
+  note(`${store}: ${count} sandboxes`);
+  const place = { dataFolder: process.engine.folder, databaseUrl };
+  await withStore(place, (database) => addSandboxes(database, count));
+  const load = async (request: LoadRequest, connections = CONNECTIONS) => {
+    signal.throwIfAborted();
+    const options = { connections, durationMs: isQuick ? 300 : DURATION_MS };
+    const authorized = { ...request, authorization: `Bearer ${key}` };
+    // The first round only warms caches.
+    await measureLoad(process.url, authorized, options);
+    return await measureLoad(process.url, authorized, options);
   };
-  const command = await time('sandbox.command.run', { command: 'true' });
-  const code = await time('sandbox.repl.run', { language: 'python', code: '1+1' });
-  agent.destroy();
-  await mustCall(running, 'sandbox.stop', { sandbox: 'trip' });
+  const get = await load({ method: 'GET', path: `/v1/sandboxes/${sandbox.id}` });
+  const labels = encodeURIComponent(JSON.stringify({ team: 'team-3', stage: 'live' }));
+  const list = await load({ method: 'GET', path: `/v1/sandboxes?limit=100&labels=${labels}` }, 1);
+  const name = store.toLowerCase();
+  const measurements: Measurement[] = [
+    { what: `${store}: get of a sandbox`, unit: '/s', values: [get.perSecond], promise: `get-${name}` },
+    {
+      what: `${store}: list page by two labels, ${count} sandboxes`,
+      unit: 'ms',
+      values: list.times,
+      promise: `list-${name}`,
+      percent: 99,
+    },
+  ];
+  if (databaseUrl !== undefined) return measurements;
+  const health = await load({ method: 'GET', path: '/api/v1/health' });
+  const params = { sandbox: 'bench', command: 'true' };
+  const body = JSON.stringify({ jsonrpc: '2.0', method: 'sandbox.command.run', params, id: 1 });
+  const command = await load({ method: 'POST', path: '/api/v1/rpc', body }, 1);
   return [
-    { what: 'sandbox.command.run true', unit: 'ms', values: command, target: { atMost: 4 } },
-    { what: 'sandbox.repl.run 1+1', unit: 'ms', values: code, target: { atMost: 3 } },
+    { what: 'health', unit: '/s', values: [health.perSecond], promise: 'health' },
+    { what: 'sandbox.command.run true', unit: 'ms', values: command.times, promise: 'command-run' },
+    ...measurements,
   ];
 }
 
-async function measureMemory(
-  running: TestServer,
-  { isQuick, ...context }: BenchmarkContext,
-): Promise<Measurement[]> {
-  const measurements: Measurement[] = [];
-  let started = 0;
-  for (const population of isQuick ? [0, 3] : POPULATIONS) {
-    context.note(`memory with ${population} sandboxes`);
-    const names = Array.from({ length: population - started }, (_, n) => `crowd-${started + n}`);
-    started = population;
-    await inGroups(names, 10, async (sandbox) => {
-      await mustCall(running, 'sandbox.start', { sandbox, config: { image: BUSYBOX, memory: 32 } });
-      await mustCall(running, 'sandbox.command.run', { sandbox, command: 'true' });
-    });
-    const server = [await residentBytes(await running.webPid())].map((bytes) => bytes / MIB);
-    const engine = [await residentBytes(running.engine.pid)].map((bytes) => bytes / MIB);
-    const target = population === 200 ? { target: { atMost: 150 } } : {};
-    measurements.push({
-      what: `server with ${population} sandboxes`,
-      unit: 'MiB',
-      values: server,
-      ...target,
-    });
-    measurements.push({ what: `engine with ${population} sandboxes`, unit: 'MiB', values: engine });
-  }
-  return measurements;
-}
-
-async function mustCall(running: TestServer, method: string, params: object): Promise<void> {
-  const { error } = await running.call(method, params);
-  if (error !== undefined) throw new Error(error.message);
-}
-
-async function inGroups(
-  items: readonly string[],
-  size: number,
-  work: (item: string) => Promise<void>,
-): Promise<void> {
-  for (let at = 0; at < items.length; at += size) await Promise.all(items.slice(at, at + size).map(work));
-}
-
-async function post(url: string, body: string, agent: Agent): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const outgoing = request(url, { method: 'POST', agent, headers }, (response) => {
-      response.resume();
-      response.once('end', resolve);
-    });
-    outgoing.once('error', reject);
-    outgoing.end(body);
+/** Fills the tables without going through the server, which would take hours. Times go back from now, a second each. */
+async function addSandboxes(database: Database, count: number): Promise<void> {
+  const organizationId = await ensureOrganization(database, 'default');
+  const begin = Date.now() - count * SECOND_MS;
+  const sandboxes = Array.from({ length: count }, (_, index) => {
+    const id = randomUUID();
+    const createdAt = new Date(begin + index * SECOND_MS).toISOString();
+    return stoppedSandbox(id, organizationId, createdAt);
+  });
+  const labels = sandboxes.flatMap(({ id, created_at }, index) => {
+    const common = { sandbox_id: id, organization_id: organizationId, created_at };
+    return [
+      { ...common, key: 'team', value: `team-${index % 10}` },
+      { ...common, key: 'stage', value: index % 2 === 0 ? 'test' : 'live' },
+    ];
+  });
+  await database.transaction().execute(async (transaction) => {
+    for (const rows of inGroups(sandboxes)) await transaction.insertInto('sandboxes').values(rows).execute();
+    for (const rows of inGroups(labels))
+      await transaction.insertInto('sandbox_labels').values(rows).execute();
   });
 }
 
-async function residentBytes(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+function stoppedSandbox(id: string, organizationId: string, createdAt: string) {
+  return {
+    id,
+    organization_id: organizationId,
+    name: `bench-${id}`,
+    slug: id,
+    spec: JSON.stringify({
+      image: { type: 'oci', reference: 'python' },
+      resources: { vcpus: 1, memory_mib: 512 },
+    }),
+    ports: '[]',
+    desired: 'stopped',
+    observed: 'stopped',
+    failure_message: null,
+    created_at: createdAt,
+    started_at: null,
+    ended_at: null,
+    removed_at: null,
+  } satisfies Partial<Record<keyof Tables['sandboxes'], unknown>>;
+}
+
+function inGroups<Row>(rows: readonly Row[]): Row[][] {
+  const groups = Array.from({ length: Math.ceil(rows.length / ROWS_PER_INSERT) });
+  return groups.map((_, index) => rows.slice(index * ROWS_PER_INSERT, (index + 1) * ROWS_PER_INSERT));
 }

@@ -1,156 +1,150 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { waitUntil } from '@svc/contract/testing';
-import type { Isolation } from '@svc/engine/client';
-import { BUSYBOX, type TestEngine } from '../test/engine/start-engine.ts';
-import { BareRuntimes } from './bare-runtimes.ts';
-import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
-import { measureFirstOutput, withEngine, type FirstOutput } from './first-output.ts';
+import { Sandbox } from '@svc/sdk';
+import { BUSYBOX } from '../test/engine/start-engine.ts';
+import { interleave, type Benchmark, type BenchmarkContext, type Measurement } from './suite/benchmark.ts';
+import { timed } from './suite/measure.ts';
+import { SdkServer } from './suite/sdk-server.ts';
 
-const WARM = { container: 2, gvisor: 1 } as const;
+const IMAGE = 'python';
+const LATER_RUNS = 5;
+const FULL_TIMEOUT_MS = 60_000;
+/** Longer than the pool waits before it starts another one, and than a start takes. */
+const SETTLED_MS = 1500;
 
-/** Cold and warm starts of both classes, beside the runtimes' own command lines. */
+/** Latency from create to first output and of runCode, through the SDK, with warm sandboxes and without. */
 export const start: Benchmark = {
   name: 'start',
-  description: 'from create to the first byte of output, cold and from the warm pool',
-  promise:
-    'cold container ≤ 2 × bare `runc run` and ≤ 62 ms, warm ≤ 6 ms, cold runsc ≤ 1.5 × bare `runsc run` (p50)',
+  description: 'create to first output and runCode through the SDK, by class',
   async run(context) {
-    await using bare = await BareRuntimes.prepare();
-    const cold = await withEngine([], (engine) => measureCold(engine, bare, context));
-    const pools = Object.entries(WARM).flatMap(([name, count]) => ['--warm', `${BUSYBOX}=${count}@${name}`]);
-    const warm = await withEngine(pools, (engine) => measureWarm(engine, context));
-    return [...cold, ...warm];
+    await using kept = await WarmServer.start(context.signal);
+    await using cold = await SdkServer.start();
+    return [...(await measureOutput(kept, cold, context)), ...(await measureCode(kept, context))];
   },
 };
 
-async function measureCold(
-  engine: TestEngine,
-  bare: BareRuntimes,
+async function measureOutput(
+  kept: WarmServer,
+  cold: SdkServer,
   { isQuick, signal }: BenchmarkContext,
 ): Promise<Measurement[]> {
-  const container = new Recorder(engine, 'container');
-  const runsc = new Recorder(engine, 'gvisor');
-  const light = await interleave(
-    isQuick ? 2 : 60,
-    { ours: () => container.measure(), bare: () => bare.run('runc'), bwrap: () => bare.bwrap() },
-    signal,
-  );
-  const heavy = await interleave(
-    isQuick ? 1 : 15,
-    { ours: () => runsc.measure(), bare: () => bare.run('runsc') },
-    signal,
-  );
-  return [
-    { what: 'container, cold', unit: 'ms', values: light.ours, target: { atMost: 62 } },
-    { what: 'bare runc run', unit: 'ms', values: light.bare },
-    { what: 'bwrap --unshare-all', unit: 'ms', values: light.bwrap },
-    ratio('container, cold / bare runc run', light.ours, light.bare, { atMost: 2 }),
-    ...container.steps('container, cold'),
-    { what: 'runsc, cold', unit: 'ms', values: heavy.ours },
-    { what: 'bare runsc run', unit: 'ms', values: heavy.bare },
-    ratio('runsc, cold / bare runsc run', heavy.ours, heavy.bare, { atMost: 1.5 }),
-    ...runsc.steps('runsc, cold'),
-  ];
-}
-
-async function measureWarm(
-  engine: TestEngine,
-  { isQuick, signal }: BenchmarkContext,
-): Promise<Measurement[]> {
-  const container = new Recorder(engine, 'container');
-  const runsc = new Recorder(engine, 'gvisor');
-  const afterRefill = (recorder: Recorder) => async () => {
-    await waitForPools(engine);
-    return await recorder.measure();
+  const creates: number[] = [];
+  const create = async ({ client }: SdkServer, image: string, isolation?: 'container' | 'gvisor') =>
+    await Sandbox.create({ client, image, ...(isolation === undefined ? {} : { isolation }) });
+  const warm = async () => {
+    await kept.untilFull();
+    const begun = performance.now();
+    return await timeOutput(async () => {
+      const sandbox = await create(kept.server, IMAGE);
+      creates.push(performance.now() - begun);
+      return sandbox;
+    });
   };
-  const light = await interleave(isQuick ? 1 : 40, { ours: afterRefill(container) }, signal);
-  const heavy = await interleave(isQuick ? 1 : 10, { ours: afterRefill(runsc) }, signal);
+  const values = await interleave(
+    isQuick ? 1 : 15,
+    {
+      warm,
+      container: () => timeOutput(() => create(cold, BUSYBOX, 'container')),
+      gvisor: () => timeOutput(() => create(cold, BUSYBOX, 'gvisor')),
+    },
+    signal,
+  );
   return [
-    { what: 'container, warm', unit: 'ms', values: light.ours, target: { atMost: 6 } },
-    ...container.parts('container, warm'),
-    { what: 'runsc, warm', unit: 'ms', values: heavy.ours },
-    ...runsc.parts('runsc, warm'),
+    {
+      what: 'create to first output, default class, kept warm',
+      unit: 'ms',
+      values: values.warm,
+      promise: 'first-output-default',
+    },
+    { what: 'of it the create', unit: 'ms', values: creates.slice(1), promise: 'create-default' },
+    {
+      what: 'create to first output, container, cold',
+      unit: 'ms',
+      values: values.container,
+      promise: 'first-output-container',
+    },
+    { what: 'create to first output, gVisor, cold', unit: 'ms', values: values.gvisor },
   ];
 }
 
-/** Measures one class again and again, and keeps what each part took. */
-class Recorder {
-  readonly #engine: TestEngine;
-  readonly #isolation: Isolation;
-  readonly #outputs: FirstOutput[] = [];
-
-  constructor(engine: TestEngine, isolation: Isolation) {
-    this.#engine = engine;
-    this.#isolation = isolation;
-  }
-
-  async measure(): Promise<number> {
-    const output = await measureFirstOutput(this.#engine, this.#isolation);
-    this.#outputs.push(output);
-    await this.#engine.client.removeSandbox(output.sandbox.id);
-    return output.total;
-  }
-
-  /** The times that the caller sees. */
-  parts(prefix: string): Measurement[] {
-    const part = (name: 'create' | 'channel' | 'process') =>
-      measurement(`  ${prefix}: ${name}`, this.#counted, (output) => output[name]);
-    return [part('create'), part('channel'), part('process')];
-  }
-
-  /** The times that the caller sees, and those that the engine reports about the start. */
-  steps(prefix: string): Measurement[] {
-    const outputs = this.#counted;
-    const names = Object.keys(outputs[0]?.sandbox.timings ?? {}).filter((name) => name !== 'total');
-    const inEngine = names.map((name) =>
-      measurement(`    ${prefix}: start, ${name}`, outputs, ({ sandbox }) => sandbox.timings?.[name] ?? 0),
-    );
-    const around = measurement(
-      `    ${prefix}: disk, records and the call`,
-      outputs,
-      ({ create, sandbox }) => create - (sandbox.timings?.['total'] ?? 0),
-    );
-    const [create, ...rest] = this.parts(prefix);
-    return [...(create === undefined ? [] : [create]), ...inEngine, around, ...rest];
-  }
-
-  /** The first one warms caches. */
-  get #counted(): readonly FirstOutput[] {
-    return this.#outputs.slice(1);
-  }
+/** Milliseconds from the create until a process inside has written. */
+async function timeOutput(create: () => Promise<Sandbox>): Promise<number> {
+  const begun = performance.now();
+  const sandbox = await create();
+  const { code } = await sandbox.exec('/bin/echo', ['x']);
+  const took = performance.now() - begun;
+  if (code !== 0) throw new Error(`echo ended with ${code}`);
+  await sandbox.remove();
+  return took;
 }
 
-function measurement(
-  what: string,
-  outputs: readonly FirstOutput[],
-  read: (output: FirstOutput) => number,
-): Measurement {
-  return { what, unit: 'ms', values: outputs.map(read) };
-}
-
-const POOL_TIMEOUT_MS = 30_000;
-
-/** Counts the warm pool by its records: a running sandbox without an id belongs to the pool. */
-async function waitForPools(engine: TestEngine): Promise<void> {
-  const folder = join(engine.folder, 'sandboxes');
-  const wanted = Object.values(WARM).reduce((sum, count) => sum + count, 0);
-  await waitUntil(
-    async () => {
-      const texts = await Promise.all(
-        (await readdir(folder)).map((handle) =>
-          readFile(join(folder, handle, 'record.json'), 'utf8').catch(() => '{}'),
-        ),
-      );
-      const waiting = texts
-        // The last line counts.
-        .map(
-          (text) =>
-            JSON.parse(text.trim().split('\n').at(-1) ?? '') as { id?: string | null; state?: string },
-        )
-        .filter(({ id, state }) => id === null && state === 'running');
-      return waiting.length >= wanted;
+async function measureCode(kept: WarmServer, { isQuick, signal }: BenchmarkContext): Promise<Measurement[]> {
+  const later: number[] = [];
+  const { first } = await interleave(
+    isQuick ? 1 : 15,
+    {
+      first: async () => {
+        await kept.untilFull();
+        const [took = 0, ...rest] = await kept.runCode();
+        later.push(...rest);
+        return took;
+      },
     },
-    { timeoutMs: POOL_TIMEOUT_MS, what: 'the warm pools are full' },
+    signal,
   );
+  return [
+    { what: 'first runCode 1+1', unit: 'ms', values: first, promise: 'code-first' },
+    { what: 'later runCode 1+1', unit: 'ms', values: later.slice(LATER_RUNS), promise: 'code-later' },
+  ];
+}
+
+/** A server with the default pool, on which code of the image was run before. */
+class WarmServer implements AsyncDisposable {
+  readonly server: SdkServer;
+
+  private constructor(server: SdkServer) {
+    this.server = server;
+  }
+
+  static async start(signal: AbortSignal): Promise<WarmServer> {
+    const warm = new WarmServer(await SdkServer.start({ engineArgs: ['--warm-adaptive', '3'] }));
+    try {
+      await warm.server.server.engine.client.images.buildDemoImages({ names: [IMAGE] }, undefined, signal);
+      await warm.runCode();
+      return warm;
+    } catch (error) {
+      await warm[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Milliseconds of each run of code in a new sandbox, the first one and some more. */
+  async runCode(): Promise<number[]> {
+    const sandbox = await Sandbox.create({ client: this.server.client, image: IMAGE });
+    const times: number[] = [];
+    while (times.length <= LATER_RUNS)
+      times.push(await timed(() => sandbox.runCode('1+1', { language: 'python' })));
+    await sandbox.remove();
+    return times;
+  }
+
+  /** Waits until a warm sandbox with its interpreter is ready, and none is being started, which would take a core from the measurement. */
+  async untilFull(): Promise<void> {
+    let known = '';
+    let since = performance.now();
+    await waitUntil(
+      async () => {
+        const { waiting } = await this.server.server.engine.client.pool();
+        const seen = JSON.stringify(waiting);
+        if (seen !== known) since = performance.now();
+        known = seen;
+        const isReady = waiting.some(({ programs }) => programs.length > 0);
+        return isReady && performance.now() - since > SETTLED_MS;
+      },
+      { timeoutMs: FULL_TIMEOUT_MS, what: 'a sandbox waits with its interpreter' },
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+  }
 }

@@ -23,7 +23,7 @@ compile() {
     flock "packages/$program" make --no-print-directory -s -C "packages/$program" "CROSS=$cross"
   done
   make --no-print-directory -s -C packages/init "CROSS=$cross" compile-tests
-  for program in test/*/*.c bench/*.c; do "${cross}gcc" -O1 -Wall -Wextra -Werror -c -o /dev/null "$program"; done
+  for program in test/*/*.c bench/*/*.c; do "${cross}gcc" -O1 -Wall -Wextra -Werror -c -o /dev/null "$program"; done
 }
 
 main "$@"

@@ -14,15 +14,17 @@ import { ERROR_DESCRIPTIONS } from '../packages/contract/src/error-descriptions.
 import { renderCliReference } from './cli-reference.ts';
 import { renderMcpReference } from './mcp-reference.ts';
 import { renderGrafanaDashboard, renderMetricsReference } from './metrics-reference.ts';
+import { renderPromises } from './promises-table.ts';
 import { renderSdkReference } from './sdk-reference.ts';
 import { renderSpecificationReference } from './specification-reference.ts';
 
 /**
- * Generates docs/reference, and the table of routes that clients load, from the code. With `--check` it writes nothing and fails
- * when a file is out of date.
+ * Generates docs/reference and the table of routes that clients load from the code, and the table of docs/promises.md from
+ * bench/results.json. With `--check` it writes nothing and fails when a file is out of date.
  */
 const FOLDER = join(import.meta.dirname, '../docs/reference');
 const PRINT_WIDTH = 110;
+const PROMISES = join(import.meta.dirname, '../docs/promises.md');
 const ROUTES = join(import.meta.dirname, '../packages/contract/src/rest/rest-routes.ts');
 
 const documents: Readonly<Record<string, string>> = {
@@ -41,6 +43,7 @@ const documents: Readonly<Record<string, string>> = {
 const files: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(documents).map(([name, text]) => [join(FOLDER, name), text])),
   [ROUTES]: renderRoutes(),
+  [PROMISES]: renderPromises(PROMISES),
 };
 
 if (process.argv.includes('--check')) check();

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -99,26 +98,6 @@ static void write_bytes(const char *where) {
   count(write(STDOUT_FILENO, "y", 1));
 }
 
-/**
- * Asks for a name so many times, one after the other and within what a sandbox may ask, and says how long each answer took in
- * microseconds: -1 when there was none.
- */
-static void measure(int times, const char *where) {
-  int fd = socket(AF_INET, SOCK_DGRAM, 0);
-  struct timeval patience = {.tv_sec = 5};
-  struct sockaddr_in address = place(where, 53);
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  for (int i = 0; i < times; i++) {
-    uint8_t bytes[512];
-    double begun = now();
-    sendto(fd, bytes, question(bytes, (uint16_t)i), 0, (void *)&address, sizeof address);
-    bool is_answered = recv(fd, bytes, sizeof bytes, 0) > 12 && bytes[1] == (uint8_t)i && (bytes[3] & 15) == 0;
-    int took = is_answered ? (int)((now() - begun) * 1e6) : -1;
-    usleep(6000);
-    printf("%d\n", took);
-  }
-}
-
 int main(int argc, char **argv) {
   static const struct {
     const char *name;
@@ -127,7 +106,6 @@ int main(int argc, char **argv) {
               {"dns", ask},   {"disk", write_file}, {"bytes", write_bytes}};
   if (argc < 3) return 2;
   const char *where = argc > 3 ? argv[3] : "";
-  if (!strcmp(argv[1], "measure-dns")) return measure(atoi(argv[2]), where), 0;
   for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
     if (strcmp(argv[1], acts[i].name)) continue;
     for (double end = now() + atoi(argv[2]); now() < end;) acts[i].act(where);

@@ -1,9 +1,7 @@
-/** A benchmark of the suite: it measures a promise and its baselines in one run. */
+/** A benchmark of the suite: it measures promises of docs/promises.md, and what explains their values. */
 export interface Benchmark {
   readonly name: string;
   readonly description: string;
-  /** Its sentence in docs/promises.md. */
-  readonly promise: string;
   run(context: BenchmarkContext): Promise<readonly Measurement[]>;
 }
 
@@ -15,27 +13,27 @@ export interface BenchmarkContext {
   readonly note: (text: string) => void;
 }
 
-export type Unit = 'µs' | 'ms' | 's' | 'kB' | 'MiB' | 'MiB/s' | '/s' | '×' | '';
+export type Unit = 'µs' | 'ms' | 's' | '%' | 'MiB' | 'MiB/s' | '/s' | '×' | '';
 
 export interface Measurement {
   readonly what: string;
   readonly unit: Unit;
   readonly values: readonly number[];
-  /** The limit for the median. */
-  readonly target?: Target;
+  /** The id of the promise in bench/results.json that it measures. */
+  readonly promise?: string;
+  /** The percentile that the promise is about: the median unless given. */
+  readonly percent?: number;
 }
 
-export type Target = { readonly atMost: number } | { readonly atLeast: number };
-
-/** How many times slower (or larger) the median of `ours` is than that of `floor`. */
+/** How many times larger the median of `ours` is than that of `other`. */
 export function ratio(
   what: string,
   ours: readonly number[],
-  floor: readonly number[],
-  target?: Target,
+  other: readonly number[],
+  promise?: string,
 ): Measurement {
-  const values = [percentile(ours, 50) / percentile(floor, 50)];
-  return target === undefined ? { what, unit: '×', values } : { what, unit: '×', values, target };
+  const values = [percentile(ours, 50) / percentile(other, 50)];
+  return { what, unit: '×', values, ...(promise === undefined ? {} : { promise }) };
 }
 
 /** The nearest rank: always one of the values. */
@@ -43,10 +41,6 @@ export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const rank = Math.max(1, Math.ceil((percent / 100) * sorted.length));
   return sorted[rank - 1] ?? Number.NaN;
-}
-
-export function isMet(target: Target, value: number): boolean {
-  return 'atMost' in target ? value <= target.atMost : value >= target.atLeast;
 }
 
 /**

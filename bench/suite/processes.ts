@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 const KIB = 1024;
+/** USER_HZ of Linux is 100. */
+const MS_PER_TICK = 10;
 
 export interface ProcessMemory {
   readonly pid: number;
@@ -33,12 +35,22 @@ function readProcess(pid: number): ProcessMemory | undefined {
   }
 }
 
-export function childrenOf(pid: number): number[] {
+function childrenOf(pid: number): number[] {
   try {
-    // Reads the children of all threads, because a child belongs to the thread that created it.
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
     return text.trim().split(' ').filter(Boolean).map(Number);
   } catch {
     return [];
   }
+}
+
+/** User and system time of a process since its start, by ticks of 10 ms. */
+export function readCpuMs(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const [user = 0, system = 0] = text
+    .slice(text.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return (user + system) * MS_PER_TICK;
 }

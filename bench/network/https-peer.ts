@@ -5,9 +5,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer, type Server } from 'node:https';
 import { Readable } from 'node:stream';
-import { writeLeaf } from '../packages/engine/src/egress/tls/certificate.ts';
-import { makeAuthority, readIssuer } from '../packages/engine/src/egress/tls/installation-authority.ts';
-import { zeros } from './measure.ts';
+import { writeLeaf } from '../../packages/engine/src/egress/tls/certificate.ts';
+import { makeAuthority, readIssuer } from '../../packages/engine/src/egress/tls/installation-authority.ts';
+import { zeros } from '../suite/measure.ts';
 
 const HOUR_MS = 3_600_000;
 const BLOCK = new Uint8Array(256 * 1024);

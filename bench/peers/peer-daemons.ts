@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { waitUntil } from '@svc/contract/testing';
-import { writeBusyboxRootfs } from '../packages/engine/src/testing/test-images.ts';
+import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import { DockerApi } from './docker-api.ts';
 
 /** Where `scripts/install-peers.sh` puts the programs of Debian's packages. */

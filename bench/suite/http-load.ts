@@ -9,18 +9,21 @@ export interface LoadRequest {
   readonly authorization?: string;
 }
 
-/**
- * Keeps `connections` requests under way for the given time, over bare sockets, so that most of the CPU is left to the server.
- * @returns answers per second
- */
-export async function measureRate(
+export interface Load {
+  readonly perSecond: number;
+  /** Milliseconds of each request. */
+  readonly times: readonly number[];
+}
+
+/** Keeps `connections` requests under way for the given time, over bare sockets, so that most of the CPU is left to the server. */
+export async function measureLoad(
   url: string,
   request: LoadRequest,
   options: { readonly connections: number; readonly durationMs: number },
-): Promise<number> {
+): Promise<Load> {
   const { hostname, port } = new URL(url);
   const text = render(request, `${hostname}:${port}`);
-  let answers = 0;
+  const times: number[] = [];
   const sockets = await Promise.all(
     Array.from({ length: options.connections }, async () => {
       const socket = connect(Number(port), hostname);
@@ -31,27 +34,29 @@ export async function measureRate(
   const begun = performance.now();
   // A busy machine may stall for the whole time, and zero answers give no rate.
   const first = Promise.withResolvers<void>();
-  const onAnswer = () => {
-    answers += 1;
+  const onAnswer = (tookMs: number) => {
+    times.push(tookMs);
     first.resolve();
   };
-  const failures: Error[] = [];
-  const onFailure = (error: Error) => {
-    failures.push(error);
-    first.resolve();
-  };
-  for (const socket of sockets) drive(socket, text, onAnswer, onFailure);
+  for (const socket of sockets) drive(socket, text, onAnswer, first.reject);
   const over = new Promise((resolve) => void setTimeout(resolve, options.durationMs));
-  await Promise.all([first.promise, over]);
-  const seconds = (performance.now() - begun) / 1000;
-  for (const socket of sockets) socket.destroy();
-  if (failures[0] !== undefined) throw failures[0];
-  return answers / seconds;
+  try {
+    await Promise.all([first.promise, over]);
+    return { perSecond: (times.length * 1000) / (performance.now() - begun), times };
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
 }
 
 /** Sends the next request when the answer to the last one is whole. */
-function drive(socket: Socket, text: string, onAnswer: () => void, onFailure: (error: Error) => void): void {
+function drive(
+  socket: Socket,
+  text: string,
+  onAnswer: (tookMs: number) => void,
+  onFailure: (error: Error) => void,
+): void {
   let received = '';
+  let sentAt = performance.now();
   socket.setEncoding('latin1');
   socket.setNoDelay(true);
   socket.once('error', onFailure);
@@ -63,7 +68,8 @@ function drive(socket: Socket, text: string, onAnswer: () => void, onFailure: (e
     if (received.length < head + 4 + length) return;
     if (!received.startsWith('HTTP/1.1 200')) return onFailure(new Error(received));
     received = '';
-    onAnswer();
+    onAnswer(performance.now() - sentAt);
+    sentAt = performance.now();
     socket.write(text);
   });
   socket.write(text);

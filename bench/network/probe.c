@@ -1,10 +1,8 @@
 /**
  * Both ends of what bench/network.ts measures:
- *   serve ADDRESS PORT              answers every connection: "e" and then what it is told, or "b", a number of MiB and so many bytes
- *   turns ADDRESS PORT COUNT        so many exchanges of 32 bytes over one connection, each in microseconds
- *   dials ADDRESS PORT COUNT        so many connections with one exchange each, in microseconds
- *   fetch ADDRESS PORT MIB          MiB per second
- *   ask ADDRESS COUNT WINDOW        so many questions for a name over one socket, WINDOW at a time; each in microseconds, and the whole
+ *   serve ADDRESS PORT          sends back what each connection sends
+ *   turns ADDRESS PORT COUNT    so many exchanges of 32 bytes over one connection, each in microseconds
+ *   ask ADDRESS COUNT WINDOW    so many questions for a name over one socket, WINDOW at a time, each in microseconds
  * Exchanges happen on one CPU: where the other end happens to run would decide more than what is measured.
  */
 #define _GNU_SOURCE
@@ -20,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TURN_BYTES = 32, BLOCK_BYTES = 256 * 1024, MAX_WINDOW = 256, PATIENCE_SECONDS = 20 };
+enum { TURN_BYTES = 32, BLOCK_BYTES = 4096, MAX_WINDOW = 256, PATIENCE_SECONDS = 20 };
 static char block[BLOCK_BYTES];
 
 static double now_us(void) {
@@ -70,16 +68,9 @@ static void read_all(int fd, char *bytes, size_t length) {
 }
 
 static void answer(int fd) {
-  char what;
-  uint32_t mib;
   ssize_t got;
-  if (recv(fd, &what, 1, MSG_WAITALL) != 1) return;
-  if (what == 'e') {
-    stay_on_one_cpu();
-    while ((got = recv(fd, block, sizeof block, 0)) > 0) send_all(fd, block, (size_t)got);
-  } else if (recv(fd, &mib, sizeof mib, MSG_WAITALL) == sizeof mib) {
-    for (uint32_t i = 0; i < ntohl(mib) * 4; i++) send_all(fd, block, sizeof block);
-  }
+  stay_on_one_cpu();
+  while ((got = recv(fd, block, sizeof block, 0)) > 0) send_all(fd, block, (size_t)got);
 }
 
 static void serve(const char *address, int port) {
@@ -111,35 +102,12 @@ static void turn(int fd) {
 static void turns(const char *address, int port, int count) {
   stay_on_one_cpu();
   int fd = dial(address, port, SOCK_STREAM);
-  send_all(fd, "e", 1);
   for (int i = 0; i < 50; i++) turn(fd);
   for (int i = 0; i < count; i++) {
     double begun = now_us();
     turn(fd);
     printf("%.2f\n", now_us() - begun);
   }
-}
-
-static void dials(const char *address, int port, int count) {
-  stay_on_one_cpu();
-  for (int i = -5; i < count; i++) {
-    double begun = now_us();
-    int fd = dial(address, port, SOCK_STREAM);
-    send_all(fd, "e", 1);
-    turn(fd);
-    close(fd);
-    if (i >= 0) printf("%.2f\n", now_us() - begun);
-  }
-}
-
-static void fetch(const char *address, int port, int mib) {
-  int fd = dial(address, port, SOCK_STREAM);
-  uint32_t wanted = htonl((uint32_t)mib);
-  double begun = now_us();
-  send_all(fd, "b", 1);
-  send_all(fd, (char *)&wanted, sizeof wanted);
-  for (int i = 0; i < mib * 4; i++) read_all(fd, block, sizeof block);
-  printf("%.2f\n", mib / ((now_us() - begun) / 1e6));
 }
 
 /** A, IN, for public.example. */
@@ -150,7 +118,6 @@ static void ask(const char *address, int count, int window) {
   int fd = dial(address, 53, SOCK_DGRAM);
   char bytes[512];
   if (window > MAX_WINDOW || count > 65535) exit(2);
-  double begun = now_us();
   for (int sent = 0, answered = 0; answered < count;) {
     while (sent < count && sent - answered < window) {
       memcpy(bytes, question, sizeof question - 1);
@@ -164,7 +131,6 @@ static void ask(const char *address, int count, int window) {
     printf("%.2f\n", now_us() - asked[(uint8_t)bytes[0] << 8 | (uint8_t)bytes[1]]);
     answered++;
   }
-  printf("%.2f\n", now_us() - begun);
 }
 
 int main(int count, char **words) {
@@ -172,8 +138,6 @@ int main(int count, char **words) {
   int number = count > 4 ? atoi(words[4]) : 0;
   if (strcmp(words[1], "serve") == 0) serve(words[2], atoi(words[3]));
   else if (strcmp(words[1], "turns") == 0) turns(words[2], atoi(words[3]), number);
-  else if (strcmp(words[1], "dials") == 0) dials(words[2], atoi(words[3]), number);
-  else if (strcmp(words[1], "fetch") == 0) fetch(words[2], atoi(words[3]), number);
   else if (strcmp(words[1], "ask") == 0) ask(words[2], atoi(words[3]), number);
   else return 2;
   return 0;

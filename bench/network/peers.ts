@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { command, inNamespace } from '../packages/engine/src/testing/command.ts';
-import type { Internet } from '../packages/engine/src/testing/internet.ts';
-import { GuestProbe } from '../test/engine/guest-probe.ts';
+import { command, inNamespace } from '../../packages/engine/src/testing/command.ts';
+import type { Internet } from '../../packages/engine/src/testing/internet.ts';
+import { GuestProbe } from '../../test/engine/guest-probe.ts';
 
 export const TCP_PORT = 7000;
-/** The percentile of many short exchanges that shows the path itself and not other load on the machine. */
-export const UNDISTURBED = 10;
 export const HTTPS_PORT = 8443;
 export const HTTPS_HOST = 'api.public.example';
 const HTTPS_PEER = fileURLToPath(new URL('https-peer.ts', import.meta.url));
@@ -30,7 +28,6 @@ export interface Place {
 /** The servers of this benchmark on the test internet, their clients, and a namespace without svc in between. */
 export class NetworkPeers implements AsyncDisposable {
   readonly internet: Internet;
-  readonly program: GuestProbe;
   readonly folder: string;
   /** A veth to this host that forwards and masquerades, and nothing else. */
   readonly bare: Place;
@@ -39,12 +36,11 @@ export class NetworkPeers implements AsyncDisposable {
   readonly #undo: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<NetworkPeers, 'internet' | 'program' | 'folder' | 'bare' | 'certificate'>,
+    parts: Pick<NetworkPeers, 'internet' | 'folder' | 'bare' | 'certificate'>,
     undo: AsyncDisposableStack,
   ) {
     ({
       internet: this.internet,
-      program: this.program,
       folder: this.folder,
       bare: this.bare,
       certificate: this.certificate,
@@ -56,7 +52,7 @@ export class NetworkPeers implements AsyncDisposable {
     await using undo = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'svc-bench-network-'));
     undo.defer(() => rm(folder, { recursive: true, force: true }));
-    const program = await GuestProbe.compile('../../bench/network-probe.c');
+    const program = await GuestProbe.compile('../../bench/network/probe.c');
     await writeFile(join(folder, 'probe'), program.program, { mode: 0o755 });
     const { namespace, publicAddress } = internet;
     const serve = [join(folder, 'probe'), 'serve', publicAddress, String(TCP_PORT)];
@@ -67,25 +63,19 @@ export class NetworkPeers implements AsyncDisposable {
     const authorityFile = join(folder, 'server.pem');
     await writeFile(authorityFile, certificate);
     const bare = { namespace: await addBareNamespace(undo), authorityFile };
-    return new NetworkPeers({ internet, program, folder, bare, certificate }, undo.move());
+    return new NetworkPeers({ internet, folder, bare, certificate }, undo.move());
   }
 
-  /** Runs the program from the place with the server's address; what it printed, line by line. */
-  async probe(place: Place, what: 'turns' | 'dials' | 'fetch', count: number): Promise<number[]> {
-    const words = [what, this.internet.publicAddress, String(TCP_PORT), String(count)];
+  /** Microseconds of each exchange of 32 bytes over one connection. */
+  async turns(place: Place, count: number): Promise<number[]> {
+    const words = ['turns', this.internet.publicAddress, String(TCP_PORT), String(count)];
     return await this.#numbers(place, join(this.folder, 'probe'), ...words);
   }
 
-  /** The time of each query, followed by the total time. */
-  async ask(place: Place, resolver: string, count: number, window: number): Promise<number[]> {
-    return await this.#numbers(
-      place,
-      join(this.folder, 'probe'),
-      'ask',
-      resolver,
-      String(count),
-      String(window),
-    );
+  /** Asks the resolver of the place for a name so many times, `window` at once. */
+  async ask(place: Place, count: number, window: number): Promise<void> {
+    const { resolver = this.internet.resolver } = place;
+    await this.#numbers(place, join(this.folder, 'probe'), 'ask', resolver, String(count), String(window));
   }
 
   /** Requests over one connection. Milliseconds. */
@@ -98,29 +88,22 @@ export class NetworkPeers implements AsyncDisposable {
 
   /** MiB per second of one download by curl. */
   async download(place: Place, mib: number): Promise<number> {
-    const [bytesPerSecond = 0] = await this.#numbers(place, ...this.curlLine(place.authorityFile, mib));
-    return bytesPerSecond / 1024 / 1024;
-  }
-
-  curlLine(authorityFile: string, mib: number): [string, ...string[]] {
     const resolve = `${HTTPS_HOST}:${HTTPS_PORT}:${this.internet.publicAddress}`;
     const url = `https://${HTTPS_HOST}:${HTTPS_PORT}/bulk/${mib}`;
     const quiet = ['-sS', '--fail', '-o', '/dev/null', '-w', '%{speed_download}'];
-    return ['curl', ...quiet, '--cacert', authorityFile, '--resolve', resolve, url];
+    const words = [...quiet, '--cacert', place.authorityFile, '--resolve', resolve, url];
+    const [bytesPerSecond = 0] = await this.#numbers(place, 'curl', ...words);
+    return bytesPerSecond / 1024 / 1024;
   }
 
   async #numbers({ namespace }: Place, ...line: [string, ...string[]]): Promise<number[]> {
     const [program, ...words] = inNamespace(namespace, ...line);
-    return numbersOf(await command(program, ...words));
+    return (await command(program, ...words)).trim().split('\n').map(Number);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#undo.disposeAsync();
   }
-}
-
-export function numbersOf(text: string): number[] {
-  return text.trim().split('\n').map(Number);
 }
 
 async function firstLine(undo: AsyncDisposableStack, line: [string, ...string[]]): Promise<string> {
