@@ -124,7 +124,7 @@ function renderEvents(): string {
     '',
     'Generated from `packages/contract/src/rest/event-types.ts` by `make generate`.',
     '',
-    'What the audit log holds (`svc events`, `GET /v1/events`), and what [webhooks](../webhooks.md) can be told of: by type, by category, or all with `*`.',
+    'What the audit log holds (`svc events`, `GET /v1/events`), and what [webhooks](../guides/webhooks.md) can be told of: by type, by category, or all with `*`.',
     '',
     '| Type | Of | Meaning |',
     '|---|---|---|',

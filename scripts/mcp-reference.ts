@@ -25,7 +25,7 @@ export function renderMcpReference(): string {
   return (
     [
       '# Tools of MCP',
-      'Generated from the code: `make generate`. How to set it up: [MCP](../mcp.md). Every `sandbox` and `namespace` is a name of 1–63 letters, digits, hyphens or underscores, the first one a letter or digit.',
+      'Generated from the code: `make generate`. How to set it up: [MCP](../guides/mcp.md). Every `sandbox` and `namespace` is a name of 1–63 letters, digits, hyphens or underscores, the first one a letter or digit.',
       ...tools,
       '## Prompts',
       prompts.join('\n'),

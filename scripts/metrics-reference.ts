@@ -12,7 +12,7 @@ export function renderMetricsReference(): string {
   );
   return `# Metrics
 
-Generated from the code: what \`GET /metrics\` tells Prometheus, in the text format 0.0.4. It takes a key for all namespaces (\`svc server keygen\`), except on a server without keys. What the engine is asked for (pool, disk) is missing while it is away; \`svc_engine_up\` is 0 then. A dashboard for Grafana, made of the same table, is [beside this page](grafana-dashboard.json): *Dashboards, New, Import*. How to scrape it: [in production](../production.md#monitoring).
+Generated from the code: what \`GET /metrics\` tells Prometheus, in the text format 0.0.4. It takes a key for all namespaces (\`svc server keygen\`), except on a server without keys. What the engine is asked for (pool, disk) is missing while it is away; \`svc_engine_up\` is 0 then. A dashboard for Grafana, made of the same table, is [beside this page](grafana-dashboard.json): *Dashboards, New, Import*. How to scrape it: [in production](../operating/production.md#monitoring).
 
 | Name | Kind | Labels | Meaning |
 |---|---|---|---|

@@ -15,9 +15,12 @@ const MARK = /^<!-- (?<kind>run|shown): (?<reason>.+) -->$/;
 
 /** All blocks that a reader might copy: of the README, of the guides, of the packages. */
 export function findSnippets(): readonly Snippet[] {
-  return readSources('README.md', 'docs/*.md', 'packages/*/README.md').flatMap(({ path, text }) =>
-    snippetsOf(path, text),
-  );
+  return readSources(
+    'README.md',
+    'docs/*.md',
+    'docs/{guides,operating,internals,performance}/*.md',
+    'packages/*/README.md',
+  ).flatMap(({ path, text }) => snippetsOf(path, text));
 }
 
 function snippetsOf(path: string, text: string): readonly Snippet[] {

@@ -20,7 +20,7 @@ interface Entry {
 }
 
 const configurations = findSnippets().filter(
-  ({ path, language }) => path === 'docs/mcp.md' && language === 'json',
+  ({ path, language }) => path === 'docs/guides/mcp.md' && language === 'json',
 );
 
 test('the configurations that the page shows lead to the tools', async (t) => {

@@ -102,7 +102,7 @@ for (const runtime of RUNTIMES) {
           shown,
           links.map((link, index) => `${link} -> ${targets[index]}`),
         );
-        // A fault of gVisor's builds before the end of 2024, see docs/hosts.md. Newer versions of ls print no reason.
+        // A fault of gVisor's builds before the end of 2024, see docs/operating/hosts.md. Newer versions of ls print no reason.
         const complaints = runtime === 'runsc' ? /^(\S+ls: \S+(: Bad file descriptor)?\n)*$/ : /^$/;
         assert.match(stderr, complaints);
       }

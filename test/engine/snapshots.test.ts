@@ -16,8 +16,8 @@ import { BUSYBOX, TestEngine } from './start-engine.ts';
 /** Small disks are read in no time. */
 const SMALL = { resources: { vcpus: 1, memory_mib: 128, disk_size_mib: 64 } };
 
-/** The program of docs/disk.md that tells the digest of a disk. */
-const DOCUMENT = readFileSync(new URL('../../docs/disk.md', import.meta.url), 'utf8');
+/** The program of docs/operating/disk.md that tells the digest of a disk. */
+const DOCUMENT = readFileSync(new URL('../../docs/operating/disk.md', import.meta.url), 'utf8');
 const DIGEST = /```python\n(?<program>.*?)```/s.exec(DOCUMENT)?.groups?.['program'] ?? '';
 
 let engine: TestEngine;

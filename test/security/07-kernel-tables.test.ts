@@ -13,7 +13,7 @@ const MEMORY_MIB = 256;
 
 /**
  * Tables of which the kernel has one for everybody. In each test one sandbox takes all that it can get and holds it; the neighbour and
- * the host must not notice. What each table is bounded by: docs/kernel-tables.md.
+ * the host must not notice. What each table is bounded by: docs/internals/kernel-tables.md.
  */
 let engine: TestEngine;
 let probe: GuestProbe;

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { CLASSES, startSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
 
-/** Two checklists of ways out of a container, as one would run them by hand. What each looks at: docs/escape-checklists.md. */
+/** Two checklists of ways out of a container, as one would run them by hand. What each looks at: docs/internals/escape-checklists.md. */
 let engine: TestEngine;
 before(async () => {
   engine = await TestEngine.start();

@@ -25,7 +25,7 @@ export interface HousekeepingParts {
   readonly logger: Logger;
 }
 
-/** Tasks that delete old rows; docs/retention.md says what is kept. */
+/** Tasks that delete old rows; docs/operating/retention.md says what is kept. */
 export function housekeeping({
   database,
   restSettings,

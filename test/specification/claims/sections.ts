@@ -55,7 +55,7 @@ export const SECTIONS: readonly Section[] = [
   { title: 'Runtime', about: '', claims: [...runtimeClaims, ...placeClaims, ...measuringClaims] },
   {
     title: 'Mounts',
-    about: 'More in [mounts](../mounts.md).',
+    about: 'More in [mounts](../guides/mounts.md).',
     claims: [...mountClaims, ...flagClaims, ...statClaims, ...diskImageClaims],
   },
   {

@@ -12,7 +12,7 @@ import { createCommand as createUpdate } from './webhook-update.ts';
 export function createCommand(): Command {
   const webhook = new Command('webhook').description(
     'Addresses that are told of what happens in the organization, signed after Standard Webhooks.\n' +
-      'Which events there are: docs/reference/events.md; how a receiver verifies them: docs/webhooks.md',
+      'Which events there are: docs/reference/events.md; how a receiver verifies them: docs/guides/webhooks.md',
   );
   const all = [createCreate, createLs, createInspect, createUpdate, createTest, createDeliveries];
   for (const create of [...all, createRedeliver, createRotate, createRm]) webhook.addCommand(create());

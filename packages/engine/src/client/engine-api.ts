@@ -155,7 +155,7 @@ export interface SnapshotView {
   readonly sizeBytes: number;
   /** Space on this host, when no block is shared. */
   readonly storedBytes: number;
-  /** `sha256:…` over the digests of the blocks of the disk's file; docs/disk.md has a program that computes it. */
+  /** `sha256:…` over the digests of the blocks of the disk's file; docs/operating/disk.md has a program that computes it. */
   readonly digest: string;
   readonly createdAt: string;
 }

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 /**
  * Kernel tables that the whole host shares. Each sandbox has a limit for its own entries, or pays for them from its memory; the host's
  * ceiling must be above their sum, or one sandbox could exhaust the table for the other sandboxes and the host.
- * The list with the reasons: docs/kernel-tables.md.
+ * The list with the reasons: docs/internals/kernel-tables.md.
  */
 const ENOUGH: Readonly<Record<string, number>> = {
   'fs/file-max': 100_000_000,

@@ -44,7 +44,7 @@ export function judgeSpace({
 }
 
 const REPAIR =
-  'dmesg says what failed, and findmnt -T DATA_FOLDER which disk it is; stop svc, unmount and fsck the disk, mount it again (or reboot), then start svc: docs/disk.md';
+  'dmesg says what failed, and findmnt -T DATA_FOLDER which disk it is; stop svc, unmount and fsck the disk, mount it again (or reboot), then start svc: docs/operating/disk.md';
 
 function gib(bytes: number): string {
   return `${(bytes / GIB).toFixed(1)} GiB`;
