@@ -5,17 +5,20 @@ import { join } from 'node:path';
 import { run } from 'node:test';
 import { chooseTests } from './choose-tests.ts';
 import { endLeftProcesses, MARK } from './left-processes.ts';
+import { runSideBySide, type Job } from './side-by-side.ts';
 import { readEndOfFile, type TestEvent, TestTally } from './test-tally.ts';
 import { TestTimes, timesFileOf, WHOLE_SUITE } from './test-times.ts';
 
 /**
- * Runs every test file: those that share the machine side by side, then `*.serial.test.ts` one by one. Files that stand beside what
- * they test share a process with others, in which what all of them need is loaded once; one that fails there runs again by itself.
- * Arguments choose the files (choose-tests.ts). In CI a skipped test is a failed one.
+ * Runs every test file: those that share the machine side by side, as many as it has processors for at the moment, then
+ * `*.serial.test.ts` one by one. Files that stand beside what they test share a process with others, in which what all of them need is
+ * loaded once; one that fails there runs again by itself. Arguments choose the files (choose-tests.ts). In CI a skipped test is a
+ * failed one.
  */
 const ROOT = join(import.meta.dirname, '..');
-/** Parallel files with a process of their own. With three of them on two cores one or two files meet a deadline. */
-const MIN_AT_A_TIME = 2;
+/** Test processes that run side by side always, and at most while processors are idle: each takes up to half a GiB. */
+const MIN_AT_A_TIME = Math.max(2, Math.floor(availableParallelism() / 2));
+const MAX_AT_A_TIME = 3 * MIN_AT_A_TIME;
 const GROUP_MAIN = join(import.meta.dirname, 'test-group.ts');
 const FILES_IN_GROUP = 12;
 /** For files that hang, not for slow ones: a busy machine may take many times as long as an idle one. */
@@ -55,11 +58,9 @@ process.stdout.isTTY = false;
 
 const startedAt = performance.now();
 const tally = new TestTally((line) => console.log(line));
-const atATime = Math.max(MIN_AT_A_TIME, Math.floor(availableParallelism() / 2));
-const alone = parallel.map((file) => () => runFile(file));
-const groups = inGroups(together);
-// Groups mostly wait for the kernel: one group runs beside all other files, to use idle processors.
-await Promise.all([...Array.from({ length: atATime }, () => runAllOf(alone, groups)), runAllOf(groups)]);
+// Groups come last: they are short, so that no long file runs alone at the end, also when no times are known.
+const jobs = [...parallel.map((file) => () => runFile(file)), ...inGroups(together)];
+await runSideBySide(jobs, { min: MIN_AT_A_TIME, max: MAX_AT_A_TIME });
 await runFiles(serial);
 await runAgain(tally.failed());
 
@@ -74,20 +75,11 @@ const failed = tally.report({
 process.exit(failed ? 1 : 0);
 
 async function runFiles(files: readonly string[]): Promise<void> {
-  await runAllOf(files.map((file) => () => runFile(file)));
-}
-
-/** Runs files one after the other, those of the first queue first. Other workers take from the queues too. */
-async function runAllOf(...queues: readonly (() => Promise<void>)[][]): Promise<void> {
-  for (;;) {
-    const next = queues.find((queue) => queue.length > 0)?.shift();
-    if (next === undefined) return;
-    await next();
-  }
+  for (const file of files) await runFile(file);
 }
 
 /** Groups the files by package, because these load mostly the same modules. */
-function inGroups(files: readonly string[]): (() => Promise<void>)[] {
+function inGroups(files: readonly string[]): readonly Job[] {
   const byPackage = Object.values(Object.groupBy(files, (file) => file.split('/')[1] ?? ''));
   return byPackage.flatMap((all = []) => {
     const groups: string[][] = [];

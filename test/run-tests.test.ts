@@ -4,6 +4,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
+import { runSideBySide } from '../scripts/side-by-side.ts';
 
 const SCRIPTS = resolve(import.meta.dirname, '../scripts');
 
@@ -192,6 +194,34 @@ test('files beside what they test share a process; one that fails, hangs about o
   assert.equal(leaves.status, 1, leaves.stdout);
   assert.match(leaves.stdout, /✗ packages\/server\/src\/b\.test\.ts[^✗]*left running: sleep 1002/s);
   assert.match(leaves.stdout, /FAILED: 2 tests in 2 files, 1 failed/);
+});
+
+test('more files than usual run side by side while processors are idle, and never more than there may be', async () => {
+  let [idle, looks] = [0, 0];
+  const running = new Set<() => void>();
+  const job = () => new Promise<void>((resolve) => void running.add(resolve));
+  const idleShare = () => ((looks += 1), idle);
+  const jobs = Array.from({ length: 8 }, () => job);
+  const all = runSideBySide(jobs, { min: 2, max: 4, lookEveryMs: 1, idleShare });
+  const assertStays = async (count: number) => {
+    looks = 0;
+    await waitUntil(() => looks > 10);
+    assert.equal(running.size, count);
+  };
+  const endAll = () => {
+    for (const end of running) end();
+    running.clear();
+  };
+  await assertStays(2);
+  idle = 1;
+  await assertStays(4);
+  idle = 0;
+  endAll();
+  await assertStays(2);
+  endAll();
+  await waitUntil(() => running.size === 2);
+  endAll();
+  await all;
 });
 
 test('shards together hold every file once, also when machines know different times', () => {
