@@ -72,7 +72,7 @@ export const recordClaims: readonly Claim[] = [
       assert.notEqual(one.slug, two.slug);
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.ephemeral',
     'Whether it is removed when its run ends',
     'one that is asked for says true and is gone after its stop, another says false',
@@ -113,7 +113,7 @@ export const recordClaims: readonly Claim[] = [
       assert.ok(at >= before - 1000 && at <= Date.now() + 1000, body.created_at);
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.started_at',
     'When the latest run started, null before the first',
     'null when created, a time when running, a later one after another start',
@@ -129,7 +129,7 @@ export const recordClaims: readonly Claim[] = [
       await ground.remove(created.id);
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.stopped_at',
     'When the latest run ended, null while it lasts',
     'null before and during the run, a time not before its start afterwards',
@@ -160,7 +160,7 @@ export const recordClaims: readonly Claim[] = [
 ];
 
 export const statusClaims: readonly Claim[] = [
-  claim(
+  claimOnce(
     'sandbox.status',
     'Where the sandbox is in its life; stop is refused where there is nothing to stop',
     'the value is that of the table below; stop of one that was never started is 409',
@@ -171,7 +171,7 @@ export const statusClaims: readonly Claim[] = [
       assert.match(stop.body.error.message, /is created; stop is possible when it is/);
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.status=created',
     'It was written down and never started',
     'a create without `start`: nothing of it is in the engine',
@@ -182,7 +182,7 @@ export const statusClaims: readonly Claim[] = [
       assert.ok(!known.some(({ id }) => id === body.id));
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.status=starting',
     'It should run and does not yet',
     'the answer of a create with `start=true` that does not wait',
@@ -203,7 +203,7 @@ export const statusClaims: readonly Claim[] = [
       assert.equal(await ground.seen(box, 'echo here'), 'here');
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.status=stopping',
     'Its stop was accepted',
     'the answer of the stop operation is the record with this status',
@@ -237,7 +237,7 @@ export const statusClaims: readonly Claim[] = [
       assert.equal((await failedBox(ground)).status, 'failed');
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.status_reason',
     'What the scheduler says while the status is starting, null otherwise',
     'it is set in the answer of a start and null when the sandbox runs',

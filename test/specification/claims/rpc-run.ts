@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { claim, type Claim } from '../claim.ts';
+import { claim, claimOnce, type Claim } from '../claim.ts';
 import type { Ground, Json } from '../ground.ts';
 import { below, call, failure, run, startedBox } from './rpc-call.ts';
 
@@ -125,7 +125,7 @@ export const commandClaims: readonly Claim[] = [
       [true, false],
     );
   }),
-  claim(
+  claimOnce(
     'sandbox.command.run.result.truncated',
     'True when output was cut at 10 MiB, absent otherwise',
     'a command that prints 11 MiB',
@@ -159,7 +159,7 @@ async function repl(ground: Ground, code: string, more: object = {}): Promise<Js
 }
 
 export const codeClaims: readonly Claim[] = [
-  claim(
+  claimOnce(
     'sandbox.repl.run.params.language',
     'The interpreter: python; node, nodejs or javascript',
     'each of the words runs code, and comes back as it was sent; another is an error',
@@ -227,7 +227,7 @@ export const codeClaims: readonly Claim[] = [
       assert.match((await repl(ground, '1/0')).error, /ZeroDivisionError/);
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.repl.run.result.has_error',
     'Whether it raised',
     'code that succeeds and code that raises',
@@ -238,7 +238,7 @@ export const codeClaims: readonly Claim[] = [
       );
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.repl.run.result.truncated',
     'True when output was cut, absent otherwise',
     'code that prints 11 MiB',
@@ -247,7 +247,7 @@ export const codeClaims: readonly Claim[] = [
       assert.ok(!('truncated' in (await repl(ground, '1'))));
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.repl.run.params.results',
     'Whether the answer has what the code showed, in all its forms',
     'a value with HTML, with and without',
@@ -274,7 +274,7 @@ export const codeClaims: readonly Claim[] = [
       ),
     },
   ),
-  claim(
+  claimOnce(
     'sandbox.repl.run.result.results.left_out.reason',
     'Why a form of a result is missing',
     'forms that are too large, raise, or are not of their type, and more of them than fit',
