@@ -20,8 +20,12 @@ import { isTransient } from './transient-failure.ts';
 const postgres = await TestPostgres.start();
 after(() => postgres[Symbol.asyncDispose]());
 
+// The migrations take longer than most tests, so they run once; the databases of the suites are copies.
+const migrated = await postgres.createDatabase();
+await (await openStore(postgresDialect(migrated, pino({ level: 'silent' })))).destroy();
+
 everySuite('PostgreSQL', async (t) => {
-  const url = await postgres.createDatabase();
+  const url = await postgres.copyDatabase(migrated);
   return async () => {
     const database = await openStore(postgresDialect(url, pino({ level: 'silent' })));
     t.after(() => database.destroy());

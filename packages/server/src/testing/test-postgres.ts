@@ -44,9 +44,18 @@ export class TestPostgres implements AsyncDisposable {
 
   /** The URL of an empty database. */
   async createDatabase(): Promise<string> {
+    return await this.#create('template0');
+  }
+
+  /** The URL of a database with the content of another, which must have no connections. */
+  async copyDatabase(url: string): Promise<string> {
+    return await this.#create(nameOf(url));
+  }
+
+  async #create(template: string): Promise<string> {
     this.#databases += 1;
     const name = `store_${this.#databases}`;
-    await this.#query(`create database ${name}`);
+    await this.#query(`create database ${name} template ${template}`);
     return this.#url(name);
   }
 
@@ -62,7 +71,7 @@ export class TestPostgres implements AsyncDisposable {
   /** The URL of a database of `createDatabase` through a TCP proxy that can stop forwarding. */
   async throughProxy(url: string): Promise<{ readonly url: string; readonly proxy: SilentProxy }> {
     const proxy = await SilentProxy.start(join(this.#folder, '.s.PGSQL.5432'));
-    return { url: `postgres://svc@127.0.0.1:${proxy.port}/${/\/(\w+)\?/.exec(url)?.[1]}`, proxy };
+    return { url: `postgres://svc@127.0.0.1:${proxy.port}/${nameOf(url)}`, proxy };
   }
 
   /** Stops it during `work`, like a restart. */
@@ -111,6 +120,11 @@ export class TestPostgres implements AsyncDisposable {
       }
     }
   }
+}
+
+/** The name of the database in a URL of `createDatabase`. */
+function nameOf(url: string): string {
+  return /\/(\w+)\?/.exec(url)?.[1] ?? '';
 }
 
 async function findPrograms(): Promise<string> {
