@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { glob, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
-import { descriptor, imageOf, layerFromTar } from '../../packages/engine/src/testing/test-layers.ts';
 import { connectClient, textOf } from '../../packages/server/src/testing/mcp-client.ts';
 import { importConfigured } from '../engine/image-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
+import { addDemoImages, importDemoImage } from './demo-images.ts';
 import { TestServer, type RpcEnvelope } from './start-server.ts';
 
 /** What must be quick: nobody may sit before a call that will never be answered. A busy machine may stand still for a while. */
 const AT_ONCE_MS = 45_000;
+/** The environment of an image that was not made for svc. */
+const PLAIN_PATH = ['PATH=/usr/bin:/bin'];
 const OPAQUE = /internal (?:server )?error|unknown error|undefined|\[object/i;
 
 interface CommandResult {
@@ -37,7 +37,7 @@ before(async () => {
   shared = await mkdtemp(join(tmpdir(), 'svc-complaints-'));
   server = await TestServer.start({ args: [], engineArgs: ['--bind-root', shared] });
   headers = await keyFor(undefined);
-  await server.engine.client.images.buildDemoImages({ names: ['python', 'node'] });
+  await addDemoImages(server.engine, 'python', 'node');
   await started('py', { image: 'python' });
 });
 after(async () => {
@@ -85,38 +85,6 @@ async function atOnce<Result>(act: () => Promise<Result>): Promise<Result> {
   const took = performance.now() - begun;
   assert.ok(took < AT_ONCE_MS, `it took ${Math.round(took)} ms`);
   return result;
-}
-
-/** The root file system of the Python image. */
-async function pythonFiles(): Promise<string> {
-  const folder = join(server.engine.folder, 'images/layers');
-  for await (const path of glob('*/fs/usr/bin/pip3', { cwd: folder })) {
-    return join(folder, dirname(path), '../..');
-  }
-  throw new Error('there is no layer with pip3');
-}
-
-/** The same files with another configuration, as tools that build images write it. */
-async function importPython(reference: string, config: object): Promise<void> {
-  const layout = await mkdtemp(join(tmpdir(), 'svc-layout-'));
-  try {
-    const tar = join(layout, 'layer.tar');
-    await promisify(execFile)('tar', ['-C', await pythonFiles(), '-cf', tar, '.']);
-    const layer = layerFromTar(await readFile(tar), 'none');
-    const image = imageOf([layer], { config: { Env: ['PATH=/usr/bin:/bin'], ...config } });
-    const blobs = join(layout, 'blobs/sha256');
-    await mkdir(blobs, { recursive: true });
-    for (const blob of [layer.blob, image.config, image.manifest]) {
-      const { digest } = descriptor('', blob);
-      await writeFile(join(blobs, digest.replace('sha256:', '')), blob);
-    }
-    const manifest = descriptor('application/vnd.oci.image.manifest.v1+json', image.manifest);
-    await writeFile(join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
-    await writeFile(join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }));
-    await server.engine.client.images.importImage({ path: layout, reference });
-  } finally {
-    await rm(layout, { recursive: true, force: true });
-  }
 }
 
 test('the sandbox answers right after start, commands and code alike', async () => {
@@ -225,7 +193,7 @@ test('volumes and variables given by the client arrive, over MCP too', async (t)
 
 test('any image with python3 runs Python code, not only special ones', async () => {
   const image = 'registry.example/team/tools:1.0';
-  await server.engine.client.images.importImage({ path: await pythonFiles(), reference: image });
+  await importDemoImage(server.engine, 'python', image, { Cmd: [], Env: PLAIN_PATH });
   await started('tools', { image });
   assert.equal((await code('tools', 'python', 'import json\njson.dumps([1])')).output, "'[1]'\n");
   await stopped('tools');
@@ -233,7 +201,8 @@ test('any image with python3 runs Python code, not only special ones', async () 
 
 test('a user that is not root can run code and commands', async () => {
   const image = 'registry.example/team/modest:1.0';
-  await importPython(image, { User: 'user', WorkingDir: '/home/user' });
+  const config = { User: 'user', WorkingDir: '/home/user', Env: PLAIN_PATH };
+  await importDemoImage(server.engine, 'python', image, config);
   await started('modest', { image });
   const shell = await run('modest', 'sh', '-c', 'id -u; pwd; echo $HOME; echo mine > note; cat note');
   assert.deepEqual([shell.output, shell.error], ['1000\n/home/user\n/home/user\nmine\n', '']);

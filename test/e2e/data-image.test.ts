@@ -5,6 +5,7 @@ import { connectClient } from '../../packages/server/src/testing/mcp-client.ts';
 import { openBrowser } from '../clients/open-browser.ts';
 import { buildDashboard } from '../dashboard/dashboard-fixture.ts';
 import { addKernels } from './echo-kernel.ts';
+import { addDemoImages } from './demo-images.ts';
 import { TestServer } from './start-server.ts';
 
 const PNG_HEAD = '89504e470d0a1a0a';
@@ -18,7 +19,7 @@ let client: Client;
 // Once for the whole file: it takes minutes.
 before(async () => {
   server = await TestServer.start();
-  await server.engine.client.images.buildDemoImages({ names: ['data'] });
+  await addDemoImages(server.engine, 'data');
   client = new Client({ apiUrl: server.url, maxRetries: 0 });
 });
 after(() => server.destroy());

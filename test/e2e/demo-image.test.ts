@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Client, Sandbox } from '@svc/sdk';
 import { CLASSES } from '../engine/sandbox-fixture.ts';
+import { addDemoImages } from './demo-images.ts';
 import { TestServer } from './start-server.ts';
 
 let server: TestServer;
@@ -9,7 +10,7 @@ let client: Client;
 // Once for the whole file: its packages come from the mirror of this host.
 before(async () => {
   server = await TestServer.start();
-  await server.engine.client.images.buildDemoImages({ names: ['base'] });
+  await addDemoImages(server.engine, 'base');
   client = new Client({ apiUrl: server.url, maxRetries: 0 });
 });
 after(() => server.destroy());
