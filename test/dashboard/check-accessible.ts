@@ -39,6 +39,11 @@ export async function checkAccessible(page: Page, name: string): Promise<void> {
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
   assert.deepEqual(told, [], name);
+  await checkWidth(page, name);
+}
+
+/** Nothing reaches beyond the right edge of the page. */
+export async function checkWidth(page: Page, name: string): Promise<void> {
   const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
   assert.ok(overflow <= 0, `${name} is ${overflow} pixels too wide`);
 }
