@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import { EngineClient, engineCommand } from '@svc/engine/client';
 import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
+import { handOnImages, takeOverImages } from './known-images.ts';
 import { Warden } from './warden.ts';
 
 const END_ENGINE = fileURLToPath(new URL('end-engine.ts', import.meta.url));
@@ -55,9 +56,11 @@ export class TestEngine {
     try {
       engine.#warden = new Warden([process.execPath, END_ENGINE, folder, ...engine.#args]);
       await engine.#takeOverProbes();
+      const isImported = await takeOverImages(folder);
       await engine.launch();
       await engine.#handOnProbes();
-      await engine.importBusybox();
+      if (!isImported) await engine.importBusybox();
+      if (!isImported) await handOnImages(folder);
       return engine;
     } catch (error) {
       await engine.destroy();
