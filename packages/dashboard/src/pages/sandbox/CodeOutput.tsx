@@ -1,16 +1,15 @@
 import type { CodeRunResult, ResultTable } from '@svc/sdk';
-import { useMemo, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Button } from '../../parts/Button.tsx';
-import { formatBytes, formatNumber } from '../../parts/format-amount.ts';
+import { formatNumber } from '../../parts/format-amount.ts';
 import { saveFile } from '../../parts/save-file.ts';
-import { picturesOfBytes, type PictureOfBytes } from './drawable-picture.ts';
-import { sizeOfPicture, type PictureSize } from './picture-size.ts';
+import { RasterPicture, rasterTypeOf } from './RasterPicture.tsx';
 import type { Shown } from './use-code-run.ts';
 
 /** Limits of a drawn table and text. More would keep the browser busy; `svc code` saves everything. */
 const [MAX_ROWS, MAX_COLUMNS, MAX_TEXT] = [200, 50, 200_000];
 
-/** The output is untrusted: text is shown as text, pictures as pictures, and markup never becomes part of the page. */
+/** The output is untrusted: text is shown as text, raster pictures are drawn, and markup, SVG included, is never rendered. */
 export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
   if (shown.length === 0) return <p className="hint">It printed nothing.</p>;
   return (
@@ -30,8 +29,8 @@ export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
 
 type ShownResult = Extract<Shown, { kind: 'result' }>;
 
-function Result({ result, picture, number }: ShownResult) {
-  const form = formOf(result, picture, number);
+function Result({ result, number }: ShownResult) {
+  const form = formOf(result, number);
   if (form === null && result.leftOut.length === 0) return null;
   return (
     <figure className="result">
@@ -46,8 +45,9 @@ function Result({ result, picture, number }: ShownResult) {
 }
 
 /** The most expressive form; null: plain text, which was printed too. */
-function formOf(result: CodeRunResult, picture: string | null, number: number): ReactNode {
-  if (picture !== null) return <img src={picture} alt={result.text ?? `Result ${number}`} />;
+function formOf(result: CodeRunResult, number: number): ReactNode {
+  const raster = rasterTypeOf(result);
+  if (raster !== undefined) return <RasterPicture result={result} type={raster} number={number} />;
   if (result.table !== undefined) return <Rows table={result.table} />;
   const pdf = result.bytes('application/pdf');
   if (pdf !== undefined) {
@@ -58,9 +58,7 @@ function formOf(result: CodeRunResult, picture: string | null, number: number): 
       </Button>
     );
   }
-  const [undrawn] = picturesOfBytes(result);
-  if (undrawn !== undefined) return <UndrawnPicture {...undrawn} result={result} number={number} />;
-  if (result.svg !== undefined) return <UndrawnSvg svg={result.svg} number={number} />;
+  if (result.svg !== undefined) return <Svg svg={result.svg} number={number} />;
   const [first] = Object.entries(result.data);
   if (first === undefined || result.text !== undefined) return null;
   const [type, value] = first;
@@ -79,44 +77,16 @@ function AsText({ type, text }: { readonly type: string; readonly text: string }
   );
 }
 
-function UndrawnSvg({ svg, number }: { readonly svg: string; readonly number: number }) {
+/** A browser draws an SVG on the thread of the page, and a few lines of it can take forever: it is a download. */
+function Svg({ svg, number }: { readonly svg: string; readonly number: number }) {
   return (
     <>
-      <p className="hint">This picture is not drawn: its parts could keep the browser busy for long.</p>
       <Button icon="download" onClick={() => saveFile(`result-${number}.svg`, [svg])}>
         Save the SVG
       </Button>
       <AsText type="image/svg+xml" text={svg} />
     </>
   );
-}
-
-interface UndrawnPictureProps extends PictureOfBytes {
-  readonly result: CodeRunResult;
-  readonly number: number;
-}
-
-function UndrawnPicture({ type, base64, ending, result, number }: UndrawnPictureProps) {
-  const size = useMemo(() => sizeOfPicture(base64), [base64]);
-  const bytes = formatBytes((base64.length * 3) / 4);
-  const save = (): void => saveFile(`result-${number}.${ending}`, [new Uint8Array(result.bytes(type) ?? [])]);
-  return (
-    <>
-      <p className="hint">
-        {size === null
-          ? `This picture is not drawn: it is not what ${type} is. It has ${bytes}.`
-          : `This picture of ${sizeInWords(size)} is not drawn: with the others it could keep the browser busy for long. It has ${bytes}.`}
-      </p>
-      <Button icon="download" onClick={save}>
-        Save the picture
-      </Button>
-    </>
-  );
-}
-
-function sizeInWords({ width, height, frames }: PictureSize): string {
-  const times = frames === 1 ? '' : `${formatNumber(frames)} times `;
-  return `${times}${formatNumber(width)} × ${formatNumber(height)} pixels`;
 }
 
 function Rows({ table }: { readonly table: ResultTable }) {

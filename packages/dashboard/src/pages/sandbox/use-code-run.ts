@@ -1,8 +1,6 @@
 import { Sandbox, SvcError, type CodeRunResult } from '@svc/sdk';
 import { useEffect, useRef, useState } from 'react';
 import { useClient } from '../../api/organization.ts';
-import { drawablePicture } from './drawable-picture.ts';
-import { MAX_PICTURE_COST } from './picture-cost.ts';
 
 /** Output and results of the code, in order. */
 export type Shown = {
@@ -10,12 +8,7 @@ export type Shown = {
   readonly number: number;
 } & (
   | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
-  | {
-      readonly kind: 'result';
-      readonly result: CodeRunResult;
-      /** The address of its picture, when it may be drawn. */
-      readonly picture: string | null;
-    }
+  | { readonly kind: 'result'; readonly result: CodeRunResult }
 );
 
 export interface CodeRun {
@@ -54,8 +47,6 @@ export function useCodeRun(id: string): CodeRun {
     setEnd(null);
     setError(null);
     setRunning(true);
-    // Of all pictures of a run together.
-    let budget = MAX_PICTURE_COST;
     try {
       const sandbox = await Sandbox.connect(id, { client, signal: stop.signal });
       const { status } = await sandbox.runCode(code, {
@@ -63,12 +54,8 @@ export function useCodeRun(id: string): CodeRun {
         signal: stop.signal,
         onStdout: (text) => setShown((before) => addText(before, 'stdout', text)),
         onStderr: (text) => setShown((before) => addText(before, 'stderr', text)),
-        onResult: (result) => {
-          const drawn = drawablePicture(result, budget);
-          budget -= drawn?.cost ?? 0;
-          const shown = { kind: 'result', result, picture: drawn?.address ?? null } as const;
-          setShown((before) => [...before, { ...shown, number: numberAfter(before) }]);
-        },
+        onResult: (result) =>
+          setShown((before) => [...before, { kind: 'result', result, number: numberAfter(before) }]),
       });
       setEnd(ENDS[status]);
     } catch (failure) {
