@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import type { Mount } from '@svc/contract';
-import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
+import { EngineOfEachRuntime } from './each-runtime.ts';
 
 const HOST_USER = 1000;
 
@@ -38,7 +39,7 @@ const onHost = (name: string) => {
 
 type Wish = Pick<Extract<Mount, { type: 'bind' }>, 'stat_virtualization' | 'host_permissions'>;
 
-for (const runtime of RUNTIMES) {
+for (const { name: runtime } of RUNTIMES) {
   describe(`on ${runtime}`, { concurrency: false }, () => {
     const withBind = (wish: Wish = {}) => {
       const bind: Mount = { type: 'bind', host: join(root, 'shared'), guest: '/host', ...wish };

@@ -1,34 +1,33 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { CreateSandbox } from '@svc/engine/client';
+import { RUNTIMES, runtimeNamed, type RuntimeName } from '../../packages/engine/src/runtime/runtimes.ts';
 import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
 
-export type RuntimeName = 'runc' | 'crun' | 'runsc';
-export const RUNTIMES: readonly RuntimeName[] = ['runc', 'crun', 'runsc'];
-
-/** Sandboxes on every runtime of this host. An engine has one runtime for each class, so this takes two. */
+/** Sandboxes on every runtime of this host. An engine uses one runtime for each class, so this takes several. */
 export class EngineOfEachRuntime implements AsyncDisposable {
-  readonly #engine: TestEngine;
-  readonly #withoutCrun: TestEngine;
+  readonly #engines: ReadonlyMap<string, TestEngine>;
 
-  private constructor(engine: TestEngine, withoutCrun: TestEngine) {
-    this.#engine = engine;
-    this.#withoutCrun = withoutCrun;
+  private constructor(engines: ReadonlyMap<string, TestEngine>) {
+    this.#engines = engines;
   }
 
   static async start(args: readonly string[] = []): Promise<EngineOfEachRuntime> {
-    const starts = [{ args }, { args, env: { SVC_CRUN: '/nowhere/crun' } }].map((options) =>
-      TestEngine.start(options),
+    const environments = new Map(RUNTIMES.map(({ name }) => [keyOf(name), environmentOf(name)]));
+    const starts = await Promise.allSettled(
+      [...environments].map(async ([key, env]) => [key, await TestEngine.start({ args, env })] as const),
     );
-    const [one, other] = await Promise.allSettled(starts);
-    if (one?.status === 'fulfilled' && other?.status === 'fulfilled')
-      return new EngineOfEachRuntime(one.value, other.value);
-    for (const start of [one, other]) if (start?.status === 'fulfilled') await start.value.destroy();
-    throw new Error('an engine did not start', { cause: one?.status === 'rejected' ? one.reason : other });
+    const started = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    const failed = starts.find((start) => start.status === 'rejected');
+    if (failed === undefined) return new EngineOfEachRuntime(new Map(started));
+    for (const [, engine] of started) await engine.destroy();
+    throw new Error('an engine did not start', { cause: failed.reason });
   }
 
   engineOf(runtime: RuntimeName): TestEngine {
-    return runtime === 'runc' ? this.#withoutCrun : this.#engine;
+    const engine = this.#engines.get(keyOf(runtime));
+    if (engine === undefined) throw new Error(`there is no engine for ${runtime}`);
+    return engine;
   }
 
   async start(
@@ -36,7 +35,7 @@ export class EngineOfEachRuntime implements AsyncDisposable {
     more: Partial<SandboxSpec> = {},
     request: Partial<CreateSandbox> = {},
   ): Promise<TestSandbox> {
-    const isolation = runtime === 'runsc' ? 'gvisor' : 'container';
+    const { isolation } = runtimeNamed(runtime);
     const sandbox = await startSandbox(this.engineOf(runtime), isolation, more, request);
     if (sandbox.view.runtime !== runtime)
       throw new Error(`${runtime} was asked for, ${sandbox.view.runtime} came`);
@@ -44,6 +43,18 @@ export class EngineOfEachRuntime implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#engine.destroy(), this.#withoutCrun.destroy()]);
+    await Promise.all([...this.#engines.values()].map((engine) => engine.destroy()));
   }
+}
+
+/** The environment of an engine that uses this runtime: those that it prefers in the same class are not found. */
+export function environmentOf(name: RuntimeName): Record<string, string> {
+  const { isolation } = runtimeNamed(name);
+  const rank = RUNTIMES.findIndex((runtime) => runtime.name === name);
+  const preferred = RUNTIMES.slice(0, rank).filter((runtime) => runtime.isolation === isolation);
+  return Object.fromEntries(preferred.map(({ variable }) => [variable, '/nowhere']));
+}
+
+function keyOf(name: RuntimeName): string {
+  return Object.keys(environmentOf(name)).join(' ');
 }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import type { Patch } from '@svc/contract';
-import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
+import { EngineOfEachRuntime } from './each-runtime.ts';
 
 let engines: EngineOfEachRuntime;
 before(async () => {
@@ -12,7 +13,7 @@ after(async () => {
   await engines[Symbol.asyncDispose]();
 });
 
-for (const runtime of RUNTIMES) {
+for (const { name: runtime, isolation } of RUNTIMES) {
   describe(`on ${runtime}`, { concurrency: false }, () => {
     test('a working directory that the image lacks is made, and stays inside when a link is on its way', async () => {
       const workdir = '/srv/new/deep';
@@ -43,7 +44,6 @@ for (const runtime of RUNTIMES) {
         });
       }
       const { client } = engines.engineOf(runtime);
-      const isolation = runtime === 'runsc' ? 'gvisor' : 'container';
       const image = { type: 'oci', reference: 'svc/busybox' } as const;
       const { id } = await client.createSandbox({ isolation, spec: { image, runtime: { user: 'ghost' } } });
       await assert.rejects(client.startSandbox(id), { code: 'start_failed' });

@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import type { LogLevel } from '@svc/contract/spec';
-import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
+import { EngineOfEachRuntime } from './each-runtime.ts';
 import type { TestSandbox } from './sandbox-fixture.ts';
 
 let engines: EngineOfEachRuntime;
@@ -41,7 +42,7 @@ function isKernel(pid: number): boolean {
   }
 }
 
-for (const runtime of RUNTIMES) {
+for (const { name: runtime } of RUNTIMES) {
   describe(`on ${runtime}`, { concurrency: false }, () => {
     test('the log level says how much svc writes into the log of a sandbox, and nothing about what programs write', async () => {
       const written = async (level: LogLevel | null) => {

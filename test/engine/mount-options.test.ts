@@ -6,7 +6,8 @@ import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { Mount } from '@svc/contract';
-import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
+import { EngineOfEachRuntime } from './each-runtime.ts';
 
 let engines: EngineOfEachRuntime;
 let root: string;
@@ -20,7 +21,7 @@ after(async () => {
   await rm(root, { recursive: true });
 });
 
-for (const runtime of RUNTIMES) {
+for (const { name: runtime } of RUNTIMES) {
   describe(`on ${runtime}`, { concurrency: false }, () => {
     test('no mount lets a program gain privileges or a device of the host work, also when nobody asked for that', async () => {
       const { client } = engines.engineOf(runtime);

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import type { Rlimit } from '@svc/contract';
 import { RLIMIT_RESOURCES } from '@svc/contract/spec';
 import { readRlimitCeilings } from '../../packages/engine/src/runtime/rlimits.ts';
-import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
+import { EngineOfEachRuntime } from './each-runtime.ts';
 import { GuestProbe } from './guest-probe.ts';
 
 const MIB = 1024 * 1024;
@@ -48,7 +49,7 @@ const EXCEEDED = [
   { resource: 'msgqueue', errors: { msgqueue: 'EMFILE' } },
 ] as const;
 
-for (const runtime of RUNTIMES) {
+for (const { name: runtime } of RUNTIMES) {
   const notKept = runtime === 'runsc' ? ['cpu', 'data', 'msgqueue', 'sigpending'] : [];
 
   describe(`on ${runtime}`, { concurrency: false }, () => {

@@ -9,10 +9,11 @@ import {
 } from '@svc/contract';
 import { duplexTransport, type CreateSandbox, type Isolation, type SandboxView } from '@svc/engine/client';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
+import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
 import { BUSYBOX, type TestEngine } from './start-engine.ts';
 
 /** The classes that every promise is tested on. */
-export const CLASSES: readonly Isolation[] = ['container', 'gvisor'];
+export const CLASSES: readonly Isolation[] = [...new Set(RUNTIMES.map(({ isolation }) => isolation))];
 
 export interface Ran {
   readonly code: number;

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import type { SandboxSpec } from '@svc/contract';
-import { EngineOfEachRuntime, RUNTIMES, type RuntimeName } from '../engine/each-runtime.ts';
+import { RUNTIMES, type RuntimeName } from '../../packages/engine/src/runtime/runtimes.ts';
+import { EngineOfEachRuntime } from '../engine/each-runtime.ts';
 import { importChanged } from '../engine/image-fixture.ts';
 import type { TestSandbox } from '../engine/sandbox-fixture.ts';
 
@@ -57,7 +58,7 @@ const COVERED: Readonly<Record<string, Attack>> = {
   'proc in devices': { links: { proc: 'dev' }, mounts: [] },
 };
 
-for (const runtime of RUNTIMES) {
+for (const { name: runtime } of RUNTIMES) {
   suite(`on ${runtime}`, { concurrency: false }, () => {
     let holder: TestSandbox;
     const volumes = { planted: `planted-${runtime}`, second: `second-${runtime}` };

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import type { SandboxSpec } from '@svc/contract';
-import { readConfig } from '../../packages/engine/src/daemon/config.ts';
 import { missingAdvisories } from '../../packages/engine/src/runtime/advisories.ts';
+import { RUNTIMES, runtimeNamed, runtimePrograms } from '../../packages/engine/src/runtime/runtimes.ts';
+import { environmentOf } from '../engine/each-runtime.ts';
 import { startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
 
@@ -15,18 +16,18 @@ import { TestEngine } from '../engine/start-engine.ts';
  * A sandbox starts with a mount below a volume, and another that has the volume too swaps a folder there for a link, after the engine
  * has looked and before the runtime does. At that moment each time: the runtime's program is a script that swaps and then executes it.
  */
-const { runtimePaths } = readConfig([], process.env);
-const BUILDS = {
-  runc: { isolation: 'container', variable: 'SVC_RUNC', program: runtimePaths.runc },
-  'runc of the system': { isolation: 'container', variable: 'SVC_RUNC', program: '/usr/sbin/runc' },
-  crun: { isolation: 'container', variable: 'SVC_CRUN', program: runtimePaths.crun },
-  runsc: { isolation: 'gvisor', variable: 'SVC_RUNSC', program: runtimePaths.runsc },
-} as const;
+const programs = runtimePrograms(process.env);
+const BUILDS = [
+  ...RUNTIMES.map(({ name }) => ({ build: name, name, program: programs[name] })),
+  { build: 'runc of the system', name: 'runc', program: '/usr/sbin/runc' },
+] as const;
 const MASKED = ['/proc/timer_list', '/proc/interrupts', '/proc/partitions'];
 const SETTINGS = ['/proc/sys/kernel/core_pattern', '/proc/sys/kernel/panic'];
 
-for (const [name, { isolation, variable, program }] of Object.entries(BUILDS)) {
-  suite(`on ${name}`, { concurrency: false }, () => {
+for (const { build, name, program } of BUILDS) {
+  const { isolation, variable } = runtimeNamed(name);
+
+  suite(`on ${build}`, { concurrency: false }, () => {
     let engine: TestEngine;
     let folder: string;
     let attacker: TestSandbox;
@@ -37,8 +38,7 @@ for (const [name, { isolation, variable, program }] of Object.entries(BUILDS)) {
       for (const path of [folder, join(folder, 'open')]) await chmod(path, 0o1777);
       const swapper = join(folder, 'swapper');
       await writeFile(swapper, swapperScript(program, join(folder, 'target')), { mode: 0o755 });
-      const others = variable === 'SVC_RUNC' ? { SVC_CRUN: '/nowhere/crun' } : {};
-      engine = await TestEngine.start({ env: { ...others, [variable]: swapper } });
+      engine = await TestEngine.start({ env: { ...environmentOf(name), [variable]: swapper } });
       for (const id of Object.values(volumes)) await engine.client.volumes.createVolume(id, 16);
       attacker = await startSandbox(engine, isolation, { mounts: mountsWith('/two') }, { volumes });
       await attacker.sh('cd /two && ln -s /proc/sys/kernel/core_pattern null && ln -s /proc/kcore zero');

@@ -42,7 +42,7 @@ export type {
   RefusedVisitors,
 } from './network-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
-export type { Isolation } from '../runtime/runtime.ts';
+export { ISOLATIONS, type Isolation } from '../runtime/runtime.ts';
 export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';
 export { engineCommand } from './engine-command.ts';

@@ -21,11 +21,9 @@ import { LinuxNetwork } from '../network/linux-network.ts';
 import { LiveDisks } from '../rootfs/live-disk.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
 import { CpuPlaces } from '../runtime/cpu-places.ts';
-import { crun } from '../runtime/crun.ts';
 import { readHostAbilities } from '../runtime/host-abilities.ts';
 import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
-import { runc } from '../runtime/runc.ts';
-import { runsc } from '../runtime/runsc.ts';
+import { RUNTIMES } from '../runtime/runtimes.ts';
 import { parseCeiling } from '../policy/ceiling.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { HostSize } from '../sandboxes/check-size.ts';
@@ -271,7 +269,6 @@ function programOf({ runtimePaths }: EngineConfig, { name }: Runtime): string {
   return new Map(Object.entries(runtimePaths)).get(name) ?? name;
 }
 
-/** In order of preference within a class. */
 function makeRuntimes(
   config: EngineConfig,
   means: { readonly hostCalls: SvcHostCalls; readonly cgroups: Cgroups; readonly places: CpuPlaces },
@@ -283,12 +280,9 @@ function makeRuntimes(
     idBase: firstHostId(config.instance) - PROBE_SLOTS_BELOW * IDS_PER_SLOT,
   };
   mkdirSync(probe.folder, { recursive: true, mode: 0o711 });
-  const options = (name: string) => ({ ...means, folder: join(config.runFolder, name), probe });
-  return [
-    runsc({ ...options('runsc'), program: config.runtimePaths.runsc }),
-    crun({ ...options('crun'), program: config.runtimePaths.crun }),
-    runc({ ...options('runc'), program: config.runtimePaths.runc }),
-  ];
+  return RUNTIMES.map(({ name, create }) =>
+    create({ ...means, folder: join(config.runFolder, name), probe, program: config.runtimePaths[name] }),
+  );
 }
 
 function procContent(): Kit['procContent'] {

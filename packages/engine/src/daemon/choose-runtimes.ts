@@ -1,8 +1,6 @@
 import type { Logger } from 'pino';
-import type { Isolation, Runtime, RuntimeProbe } from '../runtime/runtime.ts';
+import { ISOLATIONS, type Isolation, type Runtime, type RuntimeProbe } from '../runtime/runtime.ts';
 
-/** Strongest first. */
-const CLASSES: readonly Isolation[] = ['microvm', 'gvisor', 'container'];
 const PROBE_TIMEOUT_MS = 15_000;
 
 export interface ProbedRuntime extends RuntimeProbe {
@@ -40,9 +38,9 @@ export async function chooseRuntimes(
   const runtimes = candidates.filter((_, index) => probes[index]?.usable === true);
   const isOffered = (isolation: Isolation) => runtimes.some((runtime) => runtime.isolation === isolation);
   const missing = new Map(
-    CLASSES.filter((name) => !isOffered(name)).map((name) => [name, whyMissing(name, probes)]),
+    ISOLATIONS.filter((name) => !isOffered(name)).map((name) => [name, whyMissing(name, probes)]),
   );
-  const strongest = CLASSES.find(isOffered) ?? null;
+  const strongest = ISOLATIONS.find(isOffered) ?? null;
   return {
     runtimes,
     knownRuntimes: candidates,

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -7,13 +6,12 @@ import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from '../images/image-limits.ts';
 import { DEFAULT_MAX_PACKETS } from '../network/packet-limit.ts';
 import { readCeiling } from '../policy/ceiling.ts';
-import type { Isolation } from '../runtime/runtime.ts';
+import { ISOLATIONS, type Isolation } from '../runtime/runtime.ts';
+import { runtimePrograms } from '../runtime/runtimes.ts';
 import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
 const PACKAGES = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 
-/** Path of a runtime that set-up installs where the system's own lacks fixes. */
-const FIXED_RUNC = '/opt/svc/bin/runc';
 const GIB = 2 ** 30;
 const DAY_MS = 24 * 60 * 60_000;
 const DEFAULT_IMAGE_GIB = DEFAULT_IMAGE_LIMITS.maxUnpackedBytes / GIB;
@@ -36,7 +34,7 @@ export interface EngineConfig {
   /** Null: sandboxes have no IPv6. */
   readonly ipv6Pool: string | null;
   readonly isolation: Isolation | 'auto';
-  readonly runtimePaths: { readonly runc: string; readonly runsc: string; readonly crun: string };
+  readonly runtimePaths: ReturnType<typeof runtimePrograms>;
   readonly warm: readonly WarmTarget[];
   /** Maximum number of sandboxes that are kept started for recently requested kinds. */
   readonly warmAdaptive: number;
@@ -122,12 +120,8 @@ export function readConfig(
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', LOG_LEVELS, problems),
     addressPool: values['address-pool'] ?? null,
     ipv6Pool: values['ipv6-pool'] ?? null,
-    isolation: oneOf('isolation', values.isolation ?? 'auto', ISOLATIONS, problems),
-    runtimePaths: {
-      runc: env['SVC_RUNC'] ?? (existsSync(FIXED_RUNC) ? FIXED_RUNC : 'runc'),
-      runsc: env['SVC_RUNSC'] ?? '/opt/svc/bin/runsc',
-      crun: env['SVC_CRUN'] ?? 'crun',
-    },
+    isolation: oneOf('isolation', values.isolation ?? 'auto', ['auto', ...ISOLATIONS], problems),
+    runtimePaths: runtimePrograms(env),
     warm: (values.warm ?? []).map((text) => readWarm(text, problems)),
     warmAdaptive: whole('warm-adaptive', values['warm-adaptive'] ?? env['SVC_WARM_ADAPTIVE'], WARM_ADAPTIVE),
     preparedSlots: whole('prepared-slots', values['prepared-slots'], 4),
@@ -188,7 +182,6 @@ function readProxy(env: Readonly<Record<string, string | undefined>>): Record<st
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-const ISOLATIONS = ['auto', 'container', 'gvisor', 'microvm'] as const;
 
 function oneOf<T extends string>(name: string, value: string, allowed: readonly T[], problems: string[]): T {
   const found = allowed.find((candidate) => candidate === value);

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
+import { RUNTIMES } from '../runtime/runtimes.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
@@ -24,8 +25,7 @@ test('an engine that is stopped while it tries its runtimes leaves none of their
     await rm(runFolder, { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
   });
-  const bundles = () =>
-    ['runsc', 'crun', 'runc'].flatMap((name) => entriesOf(join(runFolder, name, 'bundles')));
+  const bundles = () => RUNTIMES.flatMap(({ name }) => entriesOf(join(runFolder, name, 'bundles')));
   const isOver = () => existsSync(join(folder, 'probes.json'));
   await waitUntil(() => bundles().length > 0 || isOver());
   child.kill('SIGTERM');

@@ -1,5 +1,6 @@
 import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
 import type { Isolation } from '../runtime/runtime.ts';
+import type { RuntimeName } from '../runtime/runtimes.ts';
 
 /** Raw observations of this host, before they are judged. */
 export interface HostFacts {
@@ -33,7 +34,7 @@ export type Attempt =
   | { readonly outcome: 'untried'; readonly reason: string };
 
 export interface RuntimeFact {
-  readonly name: string;
+  readonly name: RuntimeName;
   readonly isolation: Isolation;
   readonly usable: boolean;
   readonly reason: string;

@@ -102,7 +102,7 @@ test('a runtime that is not installed comes with the command that installs it, u
     find({ runtimes: [RUNC, { ...RUNC, ...gone, name: 'crun' }] }, 'crun (container)').status,
     'absent',
   );
-  const mute = { ...RUNC, name: 'crun', version: null, reason: 'crun' };
+  const mute: RuntimeFact = { ...RUNC, name: 'crun', version: null, reason: 'crun' };
   assert.equal(
     find({ runtimes: [mute] }, 'crun (container)').status,
     'ok',

@@ -4,9 +4,7 @@ import { judgeKernel } from './judge-kernel.ts';
 import { judgePrograms } from './judge-programs.ts';
 import { judgeRuntimes } from './judge-runtimes.ts';
 import { judgeSpace } from './judge-space.ts';
-
-/** Strongest first. */
-const CLASSES = ['microvm', 'gvisor', 'container'] as const;
+import { ISOLATIONS } from '../runtime/runtime.ts';
 
 /** Judges the facts of a host for running sandboxes. */
 export function judgeHost(facts: HostFacts, now: Date): HostReport {
@@ -16,7 +14,7 @@ export function judgeHost(facts: HostFacts, now: Date): HostReport {
     ...judgePrograms(facts.programs),
     ...judgeSpace(facts),
   ];
-  const classes = CLASSES.filter((name) =>
+  const classes = ISOLATIONS.filter((name) =>
     facts.runtimes.some(({ isolation, usable }) => usable && isolation === name),
   );
   const isComplete = findings.every(({ group, status }) => group === 'runtimes' || status !== 'missing');

@@ -3,10 +3,8 @@ import { isAbsolute, join } from 'node:path';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { EngineConfig } from '../daemon/config.ts';
 import type { HostCalls } from '../host/host-calls.ts';
-import { crun } from '../runtime/crun.ts';
-import { runc } from '../runtime/runc.ts';
-import { runsc } from '../runtime/runsc.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { RUNTIMES, type RuntimeName } from '../runtime/runtimes.ts';
 import { searchPath } from './config.ts';
 import type { RuntimeFact } from './host-facts.ts';
 
@@ -26,22 +24,17 @@ export async function probeRuntimes(means: Means): Promise<readonly RuntimeFact[
   const { hostCalls, folder, config, cgroups } = means;
   const { initProgram, runtimePaths } = config;
   const probe = { hostCalls, initProgram, folder: join(folder, 'probe'), idBase: PROBE_ID_BASE };
-  const options = (name: 'runsc' | 'runc' | 'crun') => ({
-    folder: join(folder, name),
-    cgroups,
-    hostCalls,
-    probe,
-    program: runtimePaths[name],
-  });
-  return await Promise.all([
-    examine(runsc(options('runsc')), runtimePaths.runsc),
-    examine(crun(options('crun')), runtimePaths.crun),
-    examine(runc(options('runc')), runtimePaths.runc),
-  ]);
+  return await Promise.all(
+    RUNTIMES.map(({ name, create }) => {
+      const program = runtimePaths[name];
+      const runtime = create({ folder: join(folder, name), cgroups, hostCalls, probe, program });
+      return examine(name, runtime, program);
+    }),
+  );
 }
 
-async function examine(runtime: Runtime, program: string): Promise<RuntimeFact> {
-  const { name, isolation } = runtime;
+async function examine(name: RuntimeName, runtime: Runtime, program: string): Promise<RuntimeFact> {
+  const { isolation } = runtime;
   try {
     const probe = await runtime.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS));
     return { name, isolation, ...probe, released: probe.released ?? (await fileDate(program)) };

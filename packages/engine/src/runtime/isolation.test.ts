@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { GUEST_CAPABILITIES } from './capabilities.ts';
-import { crun } from './crun.ts';
-import { runc } from './runc.ts';
-import { runsc } from './runsc.ts';
+import { RUNTIMES } from './runtimes.ts';
 import { startedGuest } from '../testing/started-guest.ts';
 import type { StartedGuest } from '../testing/started-guest.ts';
 
@@ -39,13 +37,13 @@ const HIDDEN = [
   '/sys/firmware',
 ];
 
-for (const createRuntime of [runc, crun, runsc]) {
-  const sharesHostKernel = createRuntime !== runsc;
+for (const { name, isolation, create } of RUNTIMES) {
+  const sharesHostKernel = isolation === 'container';
 
-  suite(`isolation by ${createRuntime.name}`, { timeout: 240_000 }, () => {
+  suite(`isolation by ${name}`, { timeout: 240_000 }, () => {
     let guest: StartedGuest;
     before(async () => {
-      guest = await startedGuest(createRuntime);
+      guest = await startedGuest(create);
     });
     after(() => guest.close());
     const output = async (script: string) => (await guest.control.run(script)).output;

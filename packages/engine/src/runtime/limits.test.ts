@@ -5,25 +5,23 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { allowedCpus } from './cpu-set.ts';
-import { crun } from './crun.ts';
-import { runc } from './runc.ts';
 import { readRlimitCeilings } from './rlimits.ts';
-import { runsc } from './runsc.ts';
+import { RUNTIMES } from './runtimes.ts';
 import { startedGuest } from '../testing/started-guest.ts';
 import type { StartedGuest } from '../testing/started-guest.ts';
 
 const TMPFS = { source: null, owner: null, readonly: false, noexec: true, nosuid: true, nodev: true };
 
-for (const createRuntime of [runc, crun, runsc]) {
-  const sharesHostKernel = createRuntime !== runsc;
+for (const { name, isolation, create } of RUNTIMES) {
+  const sharesHostKernel = isolation === 'container';
 
-  suite(`limits by ${createRuntime.name}`, { timeout: 240_000 }, () => {
+  suite(`limits by ${name}`, { timeout: 240_000 }, () => {
     let guest: StartedGuest;
     let data: string;
     before(async () => {
       data = await mkdtemp(join(tmpdir(), 'svc-runtime-data-'));
       await chmod(data, 0o777);
-      guest = await startedGuest(createRuntime, {
+      guest = await startedGuest(create, {
         vcpus: 1,
         memoryMib: 96,
         maxProcesses: 40,

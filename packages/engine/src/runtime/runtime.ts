@@ -1,7 +1,9 @@
 import type { Rlimit } from '@svc/contract';
 import type { Slot } from '../network/network.ts';
 
-export type Isolation = 'container' | 'gvisor' | 'microvm';
+/** The isolation classes, strongest first. */
+export const ISOLATIONS = ['microvm', 'gvisor', 'container'] as const;
+export type Isolation = (typeof ISOLATIONS)[number];
 export type SecurityProfile = 'default' | 'restricted';
 
 export interface RuntimeMount {
@@ -58,7 +60,7 @@ export interface RuntimeProbe {
 }
 
 /**
- * Isolates processes on this host. Implemented by runc, crun and runsc.
+ * Isolates processes on this host. Implemented by the runtimes in runtimes.ts.
  * - `start` returns when PID 1 (`/.svc/init`) has been started; it fails with `start_failed` and a reason that names the cause. A failed
  *   start leaves only resources that `remove` removes.
  * - `isAlive` is true from a successful `start` until PID 1 ends, also in a later process of the engine.

@@ -9,20 +9,18 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { waitUntil } from '@svc/contract/testing';
-import { crun } from './crun.ts';
 import { runc } from './runc.ts';
-import { runsc } from './runsc.ts';
+import { RUNTIMES } from './runtimes.ts';
 import { nothingLeft } from '../testing/runtime-world.ts';
 import { realWorld } from '../testing/real-world.ts';
 
 const START_AND_DIE = fileURLToPath(new URL('../testing/start-and-die.ts', import.meta.url));
 
-for (const createRuntime of [runc, crun, runsc]) {
-  const { name } = createRuntime;
-  const moments = createRuntime === runsc ? [0, 20, 60, 120] : [0, 3, 6, 10, 15];
+for (const { name, isolation, create } of RUNTIMES) {
+  const moments = isolation === 'gvisor' ? [0, 20, 60, 120] : [0, 3, 6, 10, 15];
 
   test(`a start by ${name} that an engine left behind when it was killed is removed by the next one`, async (t) => {
-    const world = await realWorld(createRuntime);
+    const world = await realWorld(create);
     t.after(() => world.close());
     for (const afterMs of moments) {
       const spec = await world.spec();
@@ -40,9 +38,9 @@ for (const createRuntime of [runc, crun, runsc]) {
   });
 }
 
-for (const createRuntime of [runc, crun, runsc]) {
-  test(`a sandbox that ${createRuntime.name} started unseen is alive for the next engine, until it ends`, async (t) => {
-    const world = await realWorld(createRuntime);
+for (const { name, create } of RUNTIMES) {
+  test(`a sandbox that ${name} started unseen is alive for the next engine, until it ends`, async (t) => {
+    const world = await realWorld(create);
     t.after(() => world.close());
     const spec = await world.spec();
     const first = world.open();
@@ -68,16 +66,15 @@ for (const createRuntime of [runc, crun, runsc]) {
   });
 }
 
-for (const createRuntime of [runc, crun, runsc]) {
-  test(`a sandbox that ${createRuntime.name} has started outlives a helper that is killed before the program ends`, async (t) => {
+for (const { name, program: path, create } of RUNTIMES) {
+  test(`a sandbox that ${name} has started outlives a helper that is killed before the program ends`, async (t) => {
     const programs = await mkdtemp(join(tmpdir(), 'svc-slow-program-'));
     t.after(() => rm(programs, { recursive: true }));
     const [program, hasStarted, mayEnd] = ['program', 'started', 'end'].map((name) => join(programs, name));
     assert.ok(program !== undefined && hasStarted !== undefined && mayEnd !== undefined);
-    const path = createRuntime === runsc ? '/opt/svc/bin/runsc' : createRuntime.name;
     const script = `#!/bin/sh\n${path} "$@" || exit\n: > ${hasStarted}\nuntil [ -e ${mayEnd} ]; do sleep 0.05; done\n`;
     await writeFile(program, script, { mode: 0o755 });
-    const world = await realWorld((options) => createRuntime({ ...options, program }));
+    const world = await realWorld((options) => create({ ...options, program }));
     t.after(() => world.close());
     const runtime = world.open();
     const spec = await world.spec();

@@ -7,15 +7,13 @@ import {
   type RestOperations,
   type RestOutput,
 } from '@svc/contract/rest';
+import { ISOLATIONS } from '@svc/engine/client';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Orchestrator, OrchestratorDescription } from '../../orchestrator/orchestrator.ts';
 import { ceilingOf, type NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
 import type { PreviewAddresses } from '../previews/preview-place.ts';
 
 type ClassView = RestOutput<RestOperations['capabilities.get']>['isolation']['classes'][number];
-
-/** From the strongest to the weakest. */
-const CLASSES = ['microvm', 'gvisor', 'container'] as const;
 
 /** Address and host key of the SSH gateway. */
 export interface SshPlace {
@@ -78,7 +76,7 @@ function describePreviews(place: PreviewAddresses | null) {
 
 /** Every class that can be requested, also those that this host lacks. */
 function describeClasses({ classes }: OrchestratorDescription): ClassView[] {
-  return CLASSES.flatMap((name): ClassView[] => {
+  return ISOLATIONS.flatMap((name): ClassView[] => {
     const found = classes.filter(({ isolation }) => isolation === name);
     if (found.length === 0) {
       const reason = 'nothing on this host offers it';
