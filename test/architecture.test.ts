@@ -54,7 +54,6 @@ const MAY_IMPORT: Readonly<
       ...CONTRACT,
       '@svc/contract/mcp',
       '@svc/engine/client',
-      '@svc/engine/own-share',
       '@svc/engine/policy',
       '@svc/engine/process-log',
     ],

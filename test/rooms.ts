@@ -45,6 +45,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'events',
     'logs',
     'snapshots',
+    'tuning',
     'sandboxes',
     'backup',
     'metrics',

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { waitUntil } from '@svc/contract/testing';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { CLASSES, recordsOf, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
@@ -114,43 +113,12 @@ for (const isolation of CLASSES) {
   });
 }
 
-test('the kernel waits shortly while a sandbox starts, and as ever afterwards, also when the engine is killed', async () => {
-  const shortUntil = async (promise: Promise<unknown>) => {
-    const ended = promise.then(
-      () => true,
-      () => true,
-    );
-    while (!areWaitsShort()) if (await Promise.race([ended, turn(false)])) return false;
-    return true;
-  };
-  const first = startSandbox(engine, 'container');
-  assert.ok(await shortUntil(first));
-  await (await first).remove();
-  await waitUntil(() => !areWaitsShort(), 'nobody starts any more');
-  // Until one of them is killed at that moment.
-  await waitUntil(async () => {
-    const cut = startSandbox(engine, 'container');
-    await shortUntil(cut);
-    await engine.kill();
-    await Promise.allSettled([cut]);
-    const wasLeft = areWaitsShort();
-    await engine.launch();
-    return wasLeft;
-  }, 'an engine leaves it behind');
-  await waitUntil(() => !areWaitsShort(), 'the next engine sets it back');
-  for (const { id } of await engine.client.listSandboxes()) await engine.client.removeSandbox(id);
-});
-
 test('an engine that had a crowd leaves nothing behind', async () => {
   await engine.stop();
   assert.deepEqual(await engine.leftovers(), []);
   assert.deepEqual(readdirSync(join(engine.folder, 'sandboxes')), []);
   await engine.launch();
 });
-
-function areWaitsShort(): boolean {
-  return readFileSync('/sys/kernel/rcu_expedited', 'latin1').startsWith('1');
-}
 
 function handlesOf(sandboxes: readonly TestSandbox[]): string[] {
   const ids = new Set<string | null>(sandboxes.map(({ id }) => id));

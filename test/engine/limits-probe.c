@@ -58,25 +58,6 @@ static void try_schedulers(void) {
   tell("setattr", result == 0 ? "ok" : strerrorname_np(errno));
 }
 
-#ifdef __x86_64__
-#include <cpuid.h>
-
-// Not leaf 1, which says on which CPU this runs.
-static void show_cpuid(void) {
-  static const unsigned leaves[] = {0, 7, 0x40000000, 0x40000001, 0x80000001};
-  for (size_t i = 0; i < sizeof leaves / sizeof *leaves; i++) {
-    char leaf[16], registers[64];
-    unsigned a, b, c, d;
-    __cpuid_count(leaves[i], 0, a, b, c, d);
-    snprintf(leaf, sizeof leaf, "%x", leaves[i]);
-    snprintf(registers, sizeof registers, "%x %x %x %x", a, b, c, d);
-    tell(leaf, registers);
-  }
-}
-#else
-static void show_cpuid(void) { tell("cpuid", "none"); }
-#endif
-
 static volatile sig_atomic_t was_warned;
 static void warn(int signal) { was_warned = signal; }
 
@@ -125,7 +106,6 @@ int main(int count, char **words) {
     if (strcmp(words[i], "limits") == 0) show_limits();
     if (strcmp(words[i], "schedulers") == 0) try_schedulers();
     if (strcmp(words[i], "cpu") == 0) use_cpu();
-    if (strcmp(words[i], "cpuid") == 0) show_cpuid();
     if (strcmp(words[i], "exceed") == 0) exceed_limits();
   }
   return 0;

@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ChannelClient } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
-import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
-import { eldestOf } from '../../packages/engine/src/runtime/process-identity.ts';
-import { wakeOrders } from '../../packages/engine/src/testing/wake-orders.ts';
 import {
   CLASSES,
   readRecord,
-  recordsOf,
   specOf,
   startSandbox,
   TestSandbox,
@@ -50,18 +45,6 @@ async function* endless(): AsyncGenerator<Uint8Array> {
   yield Buffer.from('half');
   await new Promise(() => undefined);
 }
-
-test('what a start had set for its own time is set back by the engine after the one that was killed in it', async () => {
-  const sandbox = await startSandbox(engine, 'gvisor');
-  const handles = recordsOf(engine).flatMap(({ id, handle }) => (id === sandbox.id ? [handle] : []));
-  const kernel = () => eldestOf(handles.flatMap((handle) => new Cgroups().processIds(handle)));
-  for (const pid of kernel()) execFileSync('chrt', ['--batch', '--all-tasks', '--pid', '0', String(pid)]);
-  assert.deepEqual(wakeOrders(kernel()), ['3 -10']);
-  await engine.restart();
-  assert.equal((await sandbox.sh('echo alive')).stdout, 'alive\n');
-  assert.deepEqual(wakeOrders(kernel()), ['0 -10']);
-  await sandbox.remove();
-});
 
 for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {

@@ -16,7 +16,6 @@
 #include "owner-map.h"
 #include "precision.h"
 #include "unmount.h"
-#include "wake-order.h"
 
 /** Host ids below this belong to the host's own users. */
 enum { LOWEST_ID_BASE = 65536 };
@@ -182,7 +181,7 @@ static int call_thaw(const struct request *request, struct answer *answer, struc
   return thaw(&disk, failure);
 }
 
-/** name streams kernel sealed cover claim count variable… program argument… */
+/** name streams cover claim count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
@@ -190,21 +189,19 @@ static int call_launch(const struct request *request, struct answer *answer, str
       .id = request->id,
       .name = arguments[0],
       .has_closed_streams = strcmp(arguments[1], "closed") == 0,
-      .cover = *arguments[4] == '\0' ? NULL : arguments[4],
-      .claim = *arguments[5] == '\0' ? NULL : arguments[5],
-      .environment = arguments + 7,
+      .cover = *arguments[2] == '\0' ? NULL : arguments[2],
+      .claim = *arguments[3] == '\0' ? NULL : arguments[3],
+      .environment = arguments + 5,
   };
   if (!plan.has_closed_streams && strcmp(arguments[1], "null") != 0) {
     return fail_with(failure, EINVAL, "streams are null or closed");
   }
-  if (parse_flag(arguments[2], &plan.is_kernel, failure) < 0) return -1;
-  if (parse_flag(arguments[3], &plan.is_sealed, failure) < 0) return -1;
   if (plan.cover != NULL && check_path(plan.cover, failure) < 0) return -1;
   if (plan.claim != NULL && check_path(plan.claim, failure) < 0) return -1;
   // At least one argument is left for the program.
-  if (parse_number(arguments[6], 0, (uint32_t)request->argument_count - 8, &variables, failure) < 0) return -1;
+  if (parse_number(arguments[4], 0, (uint32_t)request->argument_count - 6, &variables, failure) < 0) return -1;
   plan.environment_count = variables;
-  plan.command_count = request->argument_count - 7 - variables;
+  plan.command_count = request->argument_count - 5 - variables;
   plan.command = plan.environment + variables;
   if (start_launch(&plan, failure) < 0) return -1;
   answer->is_deferred = true;
@@ -225,17 +222,6 @@ static int call_find_claim(const struct request *request, struct answer *answer,
   if (check_path(request->arguments[0], failure) < 0) return -1;
   if (find_claim(request->arguments[0], &is_claimed, failure) < 0) return -1;
   answer->text = is_claimed ? "1" : "0";
-  return 0;
-}
-
-/** pid… */
-static int call_go_first(const struct request *request, struct answer *answer, struct failure *failure) {
-  (void)answer;
-  for (size_t index = 0; index < request->argument_count; index++) {
-    uint32_t pid;
-    if (parse_number(request->arguments[index], 1, INT32_MAX, &pid, failure) < 0) return -1;
-    if (go_first((pid_t)pid, failure) < 0) return -1;
-  }
   return 0;
 }
 
@@ -272,10 +258,9 @@ static const struct {
     {"copyFrozen", 5, 5, call_copy_frozen},
     {"thaw", 3, 3, call_thaw},
     {"writeDirectly", 2, 2, call_write_directly},
-    {"launch", 8, MAX_ARGUMENTS, call_launch},
+    {"launch", 6, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
     {"findClaim", 1, 1, call_find_claim},
-    {"goFirst", 1, MAX_ARGUMENTS, call_go_first},
     {"setPrecision", 3, MAX_ARGUMENTS, call_set_precision},
 };
 

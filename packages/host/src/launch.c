@@ -14,16 +14,13 @@
 
 #include "answer.h"
 #include "detached-thread.h"
-#include "native-cpuid.h"
 #include "spawn.h"
-#include "wake-order.h"
 
 struct launch {
   struct launch *next;
   // 0 while there is nothing to kill.
   pid_t pid;
   bool is_given_up;
-  bool is_kernel;
   struct spawn_plan plan;
   const char *id;
   const char *name;
@@ -63,8 +60,7 @@ static struct launch *copy_plan(const struct launch_plan *plan) {
   launch->name = keep(&space, plan->name);
   const char *cover = plan->cover == NULL ? NULL : keep(&space, plan->cover);
   launch->claim = plan->claim == NULL ? NULL : keep(&space, plan->claim);
-  launch->is_kernel = plan->is_kernel;
-  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, plan->is_sealed, cover, -1};
+  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, cover, -1};
   return launch;
 }
 
@@ -120,7 +116,6 @@ static int open_folder(const char *path, struct failure *failure) {
 static int execute(struct launch *launch, struct spawned *spawned, struct failure *failure) {
   int *claim = &launch->plan.claim;
   int outcome = -1;
-  if (launch->is_kernel && (wake_in_turn(failure) < 0 || keep_cpuid_native(failure) < 0)) return -1;
   if (launch->claim != NULL && (*claim = open_folder(launch->claim, failure)) < 0) return -1;
   if (*claim >= 0 && flock(*claim, LOCK_SH) < 0) fail(failure, "claim the folder");
   else if (!is_wanted(launch)) fail_with(failure, ECANCELED, "given up before it began");

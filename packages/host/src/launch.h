@@ -12,10 +12,6 @@ struct launch_plan {
   // The name for `end_launch`.
   const char *name;
   bool has_closed_streams;
-  // See `wake_in_turn` and `keep_cpuid_native`.
-  bool is_kernel;
-  // See `spawn_plan`.
-  bool is_sealed;
   const char *cover;
   // A folder that is claimed until the program runs; NULL for none.
   const char *claim;

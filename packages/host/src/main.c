@@ -1,8 +1,7 @@
 /**
  * svc-host: makes kernel calls that the engine cannot make itself. One request per line on stdin, one answer per line on stdout;
  * see README.md. Ends at EOF of stdin. Options select other modes: --serve-folder serves one folder, --confine executes a program
- * without rights, --seclude one that accepts connections, --mark-opaque marks folders of an unpacked layer, --stand-back executes a
- * program with the CPU weight of sandboxes, --listen opens a socket and executes the program that uses it, --relay copies bytes
+ * without rights, --seclude one that accepts connections, --mark-opaque marks folders of an unpacked layer, --listen opens a socket and executes the program that uses it, --relay copies bytes
  * between callers and sandboxes.
  */
 #include <errno.h>
@@ -21,7 +20,6 @@
 #include "listen.h"
 #include "overlay.h"
 #include "relay/relay.h"
-#include "serve/own-share.h"
 #include "serve/serve-folder.h"
 #include "slow-call.h"
 #include "spawn.h"
@@ -85,7 +83,6 @@ int main(int count, char **arguments) {
   if (count > 2 && strcmp(arguments[1], "--serve-folder") == 0) return serve_folder(count - 2, arguments + 2);
   if (count > 2 && strcmp(arguments[1], "--confine") == 0) return confine(count - 2, arguments + 2);
   if (count > 2 && strcmp(arguments[1], "--seclude") == 0) return seclude(count - 2, arguments + 2);
-  if (count > 2 && strcmp(arguments[1], "--stand-back") == 0) return stand_back(arguments + 2);
   if (count == 3 && strcmp(arguments[1], "--mark-opaque") == 0) return mark_opaque(arguments[2]);
   if (count > 2 && strcmp(arguments[1], "--listen") == 0) return listen_and_become(count - 2, arguments + 2);
   if (count == 2 && strcmp(arguments[1], "--relay") == 0) {

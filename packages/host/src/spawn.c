@@ -13,8 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sealed-program.h"
-
 mode_t inherited_umask = 022;
 
 static const char *search_path(char *const environment[]) {
@@ -92,14 +90,7 @@ static int set_attributes(posix_spawnattr_t *attributes, struct failure *failure
 /** SAFETY: no shell; the engine makes every argument. */
 static int execute_program(const struct spawn_plan *plan, const char *program, posix_spawn_file_actions_t *actions,
                            posix_spawnattr_t *attributes, pid_t *pid, struct failure *failure) {
-  char sealed[SEALED_PATH_BYTES];
-  struct failure unsealed = {0};
-  int error = -1;
-  if (plan->is_sealed && find_sealed_program(program, sealed, &unsealed) == 0) {
-    error = posix_spawn(pid, sealed, actions, attributes, plan->command, plan->environment);
-  }
-  // Some hosts refuse to execute files without a name.
-  if (error != 0) error = posix_spawn(pid, program, actions, attributes, plan->command, plan->environment);
+  int error = posix_spawn(pid, program, actions, attributes, plan->command, plan->environment);
   return error == 0 ? 0 : fail_with(failure, error, "execute the program");
 }
 

@@ -15,8 +15,6 @@ struct spawn_plan {
   char **environment;
   // Standard streams that end with the program; the null device otherwise.
   bool has_closed_streams;
-  // Executed from a copy that nobody can change, where there can be one.
-  bool is_sealed;
   // A folder that is empty for the program, in its own mount namespace; NULL for none.
   const char *cover;
   // A descriptor, close-on-exec, that stays open until the program is executed; -1 for none.

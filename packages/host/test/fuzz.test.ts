@@ -97,8 +97,8 @@ function makeLine(random: (bound: number) => number): string {
     ['copyFrozen', '/etc/hostname', '/dev/loop0', at('m'), at('c'), '1000'],
     ['thaw', '/etc/hostname', '/dev/loop0', at('m')],
     ['writeDirectly', '/etc/hostname', '/dev/loop0'],
-    ['launch', '7', 'null', '0', '1', '', '', '1', 'PATH=/bin', 'true', 'x'],
-    ['launch', '8', 'closed', '0', '0', at('ends'), at('ends'), '0', at('ends')],
+    ['launch', '7', 'null', '', '', '1', 'PATH=/bin', 'true', 'x'],
+    ['launch', '8', 'closed', at('ends'), at('ends'), '0', at('ends')],
     ['findClaim', at('ends')],
     ['endLaunch', '7'],
   ];

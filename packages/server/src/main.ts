@@ -1,6 +1,5 @@
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { takeOwnShare } from '@svc/engine/own-share';
 import { ProcessLog } from '@svc/engine/process-log';
 import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
@@ -47,7 +46,6 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function supervise(config: ServerConfig, args: readonly string[], stop: AbortSignal): Promise<number> {
   const owner = ownerOf(config);
-  takeOwnShareIfPossible();
   // First of all, because loading its modules takes longer than everything that we do meanwhile.
   const web = startWebProcess([...args, '--run-as', `${owner.uid}:${owner.gid}`]);
   try {
@@ -61,15 +59,6 @@ async function supervise(config: ServerConfig, args: readonly string[], stop: Ab
 
 function ownerOf(config: ServerConfig): Identity {
   return config.runAs === null ? serverUser(config) : findIdentity(config.runAs);
-}
-
-/** For the web-facing process too. The engine tells when it is impossible. */
-function takeOwnShareIfPossible(): void {
-  try {
-    takeOwnShare();
-  } catch {
-    // Read-only cgroups, in a container say.
-  }
 }
 
 /** A server that is not started by root has no engine of its own. */

@@ -14,6 +14,10 @@ export function engineOptions(): Option[] {
       '--warm-adaptive <n>',
       'keep up to that many ready of what was asked for lately (default: 3; 0: none)',
     ),
+    new Option(
+      '--tuning <setting>',
+      'off: without what only makes starts quicker and idle sandboxes cheaper (default: on)',
+    ).choices(['on', 'off']),
     new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
     new Option('--disk-image-root <dir...>', 'folders of this host whose disk images may be mounted'),
     new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),

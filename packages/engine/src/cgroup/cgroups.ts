@@ -26,7 +26,6 @@ export class Cgroups {
   readonly #quota: string | undefined;
   readonly #memory: string | undefined;
   readonly #pids: string | undefined;
-  readonly #cpuset: string | undefined;
   readonly #unified: string | undefined;
   readonly #folders: readonly string[];
 
@@ -37,7 +36,6 @@ export class Cgroups {
     this.#quota = folderOf('cpu');
     this.#memory = folderOf('memory');
     this.#pids = folderOf('pids');
-    this.#cpuset = folderOf('cpuset');
     this.#unified = folder(layout.trees.find((tree) => tree.version === 2)?.mountpoint);
     this.#folders = layout.trees.map((tree) => `${tree.mountpoint}/${CGROUP_PARENT}`);
   }
@@ -128,11 +126,6 @@ export class Cgroups {
     const file = this.layout.version === 1 ? 'cpu.cfs_burst_us' : 'cpu.max.burst';
     // Kernels before 5.14 have no such file.
     if (this.#quota !== undefined) writeKernelFile(`${this.#quota}/${handle}/${file}`, String(microseconds));
-  }
-
-  /** Pins it to these CPUs, in the kernel's list form. Its processes move at once, in some 0.1 ms. */
-  setCpus(handle: string, cpus: string): void {
-    if (this.#cpuset !== undefined) writeKernelFile(`${this.#cpuset}/${handle}/cpuset.cpus`, cpus);
   }
 
   /** Gives a running sandbox more memory; still no swap. */

@@ -5,13 +5,10 @@ import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
 import { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
-import { QuickMoves } from '../cgroup/quick-moves.ts';
-import { QuietPlaces } from '../runtime/quiet-places.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
 import { SessionRelay } from '../guest/session-relay.ts';
-import { ShortWaits } from '../host/short-waits.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
@@ -34,6 +31,7 @@ import { DirectWrites } from '../space/direct-writes.ts';
 import { HostSpace } from '../space/host-space.ts';
 import { Snapshots } from '../snapshots/snapshots.ts';
 import { openConfinedFolder } from '../volumes/confined-folder.ts';
+import { QuickMoves } from '../tuning/quick-moves.ts';
 import { DiskVolumes } from '../volumes/disk-volumes.ts';
 import type { EngineConfig } from './config.ts';
 import { chooseRuntimes, type ProbedRuntime } from './choose-runtimes.ts';
@@ -70,10 +68,8 @@ const TIME_LIMITS = { startTimeoutMs: 60_000, stopGraceMs: 10_000, reconnectMs: 
 export interface HostKit extends Kit {
   readonly probes: readonly ProbedRuntime[];
   readonly cgroups: Cgroups;
-  readonly quietPlaces: QuietPlaces;
   readonly space: HostSpace;
   readonly liveDisks: LiveDisks;
-  readonly shortWaits: ShortWaits | null;
   readonly sessionRelay: SessionRelay;
 }
 
@@ -90,7 +86,7 @@ export async function buildKit(
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();
-  const { places, ...host } = readPlaces(runFolder);
+  const { places, ...host } = readPlaces();
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -123,6 +119,7 @@ export async function buildKit(
     threadBudget: new ThreadBudget(),
     ...probed,
     ...host,
+    tuning: config.isTuned ? { quickMoves: new QuickMoves(host.cgroups.layout) } : null,
     mounts: {
       hostCalls,
       volumes,
@@ -139,18 +136,13 @@ export async function buildKit(
   };
 }
 
-/** What of this host sandboxes are given, the CPUs that they are given in turn, and what lets them start without waiting. */
-function readPlaces(runFolder: string) {
+/** The cgroups and limits of this host, and the CPUs that sandboxes get in turn. */
+function readPlaces() {
   const cgroups = new Cgroups();
-  const shortWaits = ShortWaits.open(join(runFolder, 'short-waits'));
   const { cpus, rlimits } = readHostAbilities(cgroups.layout);
-  const places = new CpuPlaces(cpus.length);
   return {
     cgroups,
-    shortWaits,
-    quickStarts: shortWaits ?? new QuickMoves(cgroups.layout),
-    places,
-    quietPlaces: new QuietPlaces(cgroups, cpus, places),
+    places: new CpuPlaces(cpus.length),
     rlimitCeilings: rlimits,
   };
 }

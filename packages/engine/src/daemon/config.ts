@@ -35,6 +35,8 @@ export interface EngineConfig {
   readonly ipv6Pool: string | null;
   readonly isolation: Isolation | 'auto';
   readonly runtimePaths: ReturnType<typeof runtimePrograms>;
+  /** Whether mechanisms that only make sandboxes faster or cheaper are on. */
+  readonly isTuned: boolean;
   readonly warm: readonly WarmTarget[];
   /** Maximum number of sandboxes that are kept started for recently requested kinds. */
   readonly warmAdaptive: number;
@@ -74,6 +76,7 @@ const OPTIONS = {
   'ipv6-pool': { type: 'string' },
   isolation: { type: 'string' },
   'log-level': { type: 'string' },
+  tuning: { type: 'string' },
   warm: { type: 'string', multiple: true },
   'warm-adaptive': { type: 'string' },
   'bind-root': { type: 'string', multiple: true },
@@ -122,6 +125,7 @@ export function readConfig(
     ipv6Pool: values['ipv6-pool'] ?? null,
     isolation: oneOf('isolation', values.isolation ?? 'auto', ['auto', ...ISOLATIONS], problems),
     runtimePaths: runtimePrograms(env),
+    isTuned: oneOf('tuning', values.tuning ?? 'on', ['on', 'off'], problems) === 'on',
     warm: (values.warm ?? []).map((text) => readWarm(text, problems)),
     warmAdaptive: whole('warm-adaptive', values['warm-adaptive'] ?? env['SVC_WARM_ADAPTIVE'], WARM_ADAPTIVE),
     preparedSlots: whole('prepared-slots', values['prepared-slots'], 4),

@@ -7,9 +7,6 @@ import { env, argv, pid } from 'node:process';
 import { untilListening } from '@svc/contract/node-listen';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
-import { FairWeights } from '../cgroup/fair-weights.ts';
-import { LOOK_MS } from '../runtime/quiet-places.ts';
-import { outweighSandboxes, takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
 import type { SessionRelay } from '../guest/session-relay.ts';
@@ -31,10 +28,8 @@ import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
 const VERSION = '0.1.0';
 const STDERR = 2;
 const TICK_MS = 1000;
-/** Each sandbox is sampled once per tick; each look samples half of them. */
-const SAMPLE_SHARE = LOOK_MS / TICK_MS / 2;
-/** CPU use per sandbox is read at every second look. */
-const WEIGHED_EVERY = 2;
+/** Sandboxes are sampled in turn, so that each one is sampled once per tick. */
+const SAMPLE_MS = 100;
 /** How often disks are checked for a freeze whose process has ended. */
 const THAW_MS = 5000;
 /** Delay before modules are loaded that only the first sandbox needs; a server that waited for the engine continues first. */
@@ -106,7 +101,6 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   );
   await prepareRunFolder(config.runFolder);
   raiseHostLimits(logger);
-  const weight = takeOwnShareOrSay(logger);
   const kit = await buildKit(config, logger, (...image) => running.isImageInUse(...image), stop);
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
@@ -130,10 +124,9 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const servers = await listen(daemon, config, kit.sessionRelay);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
-  const sample = (used: number) => sampler.sampleShare(() => running.list(), SAMPLE_SHARE, used);
-  const processors = shareProcessors(kit, weight, sample, logger);
   const timers = [
     thawing,
+    repeat(() => sampler.sampleShare(() => running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS, logger),
     repeat(() => running.enforceDeadlines(), TICK_MS, logger),
     repeat(() => kit.sessionRelay.look(), TICK_MS, logger),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
@@ -146,7 +139,6 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   return async () => {
     for (const timer of timers) clearInterval(timer);
     kit.space.stop();
-    processors[Symbol.dispose]();
     for (const server of servers) server.close().closeAllConnections();
     await running.close();
     await closeKit(kit);
@@ -157,8 +149,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
 }
 
 async function closeKit(kit: HostKit): Promise<void> {
-  const { shortWaits, sessionRelay, network, rootfs, volumes, mounts } = kit;
-  shortWaits?.close();
+  const { sessionRelay, network, rootfs, volumes, mounts } = kit;
   sessionRelay.close();
   await network.close();
   await rootfs.close();
@@ -172,50 +163,6 @@ async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.
   return setInterval(() => {
     liveDisks.recover().catch((error: unknown) => logger.error({ error }, 'a disk may have stayed frozen'));
   }, THAW_MS).unref();
-}
-
-/**
- * CPU scheduling, placement and metrics of sandboxes, until it is disposed of. All of them run at the same ticks and from one reading of
- * the total use: a wake-up costs more than the work.
- */
-function shareProcessors(
-  { cgroups, quietPlaces }: HostKit,
-  weight: number | null,
-  sample: (used: number) => void,
-  logger: Logger,
-): Disposable {
-  const weights = new FairWeights(cgroups, weight);
-  let looks = 0;
-  const look = () => {
-    const used = cgroups.cpuMicroseconds('.');
-    if (looks++ % WEIGHED_EVERY === 0) weights.look(used);
-    quietPlaces.look(performance.now(), used);
-    sample(used);
-    // In two smaller parts, so that requests that arrived meanwhile do not wait for all of it.
-    setImmediate(() => sample(used));
-  };
-  const timer = repeat(look, LOOK_MS, logger);
-  return {
-    [Symbol.dispose]: () => {
-      clearInterval(timer);
-      weights.release();
-      quietPlaces.release();
-    },
-  };
-}
-
-/** Called before any sandbox starts, so that the group exists for it. @returns the weight of all sandboxes together */
-function takeOwnShareOrSay(logger: Logger): number | null {
-  try {
-    takeOwnShare();
-    return outweighSandboxes();
-  } catch (error) {
-    logger.warn(
-      { error },
-      'the engine has no share of the processor of its own: busy sandboxes slow it down',
-    );
-    return null;
-  }
 }
 
 async function loadTheRest(): Promise<void> {

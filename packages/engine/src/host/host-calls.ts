@@ -113,11 +113,6 @@ export interface HostCalls {
    */
   isClaimed(folder: string): Promise<boolean>;
   /**
-   * Of what was launched as a kernel these processes, with all their threads, no longer wait for their turn: they interrupt whoever
-   * runs, and the others of their cgroup give way to them. Those that are gone are left out; to repeat it changes nothing.
-   */
-  goFirst(pids: readonly number[]): Promise<void>;
-  /**
    * Timers of all threads of these processes go off up to `slackNs` late from now on; with `isInterrupt` those of Go that sleep by one
    * that was set before wake up. Never waits behind another kind of call, and the last of two counts. Those that are gone are left out.
    */
@@ -160,13 +155,6 @@ export interface LaunchRequest {
   /** The complete environment of the program. */
   readonly environment: Readonly<Record<string, string>>;
   readonly streams: Streams;
-  /**
-   * It starts a kernel and processes of that. All of them wait for their turn when they wake, where others interrupt whoever runs
-   * (`SCHED_BATCH`), and the instruction CPUID is answered by the CPU alone.
-   */
-  readonly isKernel?: boolean | undefined;
-  /** Executes a sealed copy in memory, which cannot be modified, where the host supports that. */
-  readonly isSealed?: boolean | undefined;
   /** A folder that is empty for the program, which gets its own mount namespace. */
   readonly cover?: string | undefined;
   /** The folder that `isClaimed` checks. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { copyFile, mkdir, readdir, readFile, readlink, rename, truncate, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
@@ -8,7 +8,6 @@ import { HostCallError } from './host-calls.ts';
 import type { HostCalls, LaunchRequest } from './host-calls.ts';
 import { BUILT_SVC_HOST } from './svc-host-calls.ts';
 import { makeTestHost } from '../testing/test-host.ts';
-import { wakeOrders } from '../testing/wake-orders.ts';
 
 const ENVIRONMENT = { PATH: '/usr/bin:/bin' };
 
@@ -131,29 +130,6 @@ test('a launched program has our limits and umask, no signal blocked or ignored,
   assert.equal(Number(await readFile(at('sid'), 'utf8')), Number(await readFile(at('pid'), 'utf8')));
 });
 
-test('a sealed program runs from a copy that nobody can change, until it is another file', async () => {
-  await using host = await makeTestHost();
-  const [program, seen] = [join(host.folder, 'program'), join(host.folder, 'seen')];
-  const look = [program, '-c', 'readlink /proc/$$/exe >"$1"', 'sh', seen];
-  await copyFile('/bin/dash', program);
-  assert.equal(await launch(host.calls, look, { isSealed: true }), 0);
-  assert.equal(await readFile(seen, 'utf8'), '/memfd:program (deleted)\n');
-  const [copy] = host.calls.pids.flatMap((pid) =>
-    readdirSync(`/proc/${pid}/fd`)
-      .map((fd) => `/proc/${pid}/fd/${fd}`)
-      .filter((path) => readlinkSync(path).startsWith('/memfd:program')),
-  );
-  await assert.rejects(writeFile(copy ?? '', 'else', { flag: 'r+' }), /EPERM/);
-  await assert.rejects(truncate(copy ?? '', 0), /EPERM/);
-
-  await writeFile(`${program}.new`, '#!/bin/sh\nexit 7\n', { mode: 0o755 });
-  await rename(`${program}.new`, program);
-  assert.equal(await launch(host.calls, look, { isSealed: true }), 7);
-  assert.equal(await launch(host.calls, look), 7);
-  assert.equal(await launch(host.calls, ['true'], { isSealed: true }), 0);
-  await assert.rejects(launch(host.calls, ['/missing'], { isSealed: true }), failsWith('ENOENT'));
-});
-
 test('closed streams end when the program has, for whoever inherited them', async () => {
   await using host = await makeTestHost();
   const mark = join(host.folder, 'mark');
@@ -224,40 +200,6 @@ test('a helper that is killed fails the launch; the program lives on', async () 
   assert.ok(isRunning(pid));
   process.kill(pid, 'SIGKILL');
   assert.equal(await launch(host.calls, ['true']), 0);
-});
-
-test('what is launched as a kernel wakes in turn, with all that it starts, until it is put first', async () => {
-  await using host = await makeTestHost();
-  using ended = ending();
-  const start = (name: string, rest: Partial<LaunchRequest>) => {
-    const files = [join(host.folder, `${name}-parent`), join(host.folder, `${name}-child`)] as const;
-    const script = 'sleep 60 & echo $! >"$2" && echo $$ >"$1.new" && mv "$1.new" "$1" && wait';
-    const command = ['sh', '-c', script, 'sh', ...files];
-    const request = { command, environment: ENVIRONMENT, streams: 'null', ...rest } as const;
-    ended.settles(host.calls.launch(request, ended.signal).catch(() => undefined));
-    return Promise.all(files.map(pidIn));
-  };
-  const [parent = 0, child = 0] = await start('in-turn', { isKernel: true });
-  const [other = 0] = await start('other', {});
-  assert.deepEqual(wakeOrders([parent, child]), ['3 0']);
-  const filters = (pid: number) =>
-    Number(/^Seccomp_filters:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-  const isNeeded = process.arch === 'x64';
-  assert.deepEqual(
-    [parent, child].map((pid) => filters(pid) - filters(other)),
-    isNeeded ? [1, 1] : [0, 0],
-  );
-  for (let repeated = 0; repeated < 2; repeated++) {
-    // The last one is gone, and the one before it was never to wake in turn.
-    await host.calls.goFirst([parent, other, 2 ** 22 + 1]);
-    assert.deepEqual(
-      [parent, child, other].map((pid) => wakeOrders([pid]).join()),
-      ['0 -10', '3 0', '0 0'],
-    );
-  }
-  await host.calls.goFirst([]);
-  ended.abort();
-  await ended.settled();
 });
 
 function commandLine(pid: string): string {

@@ -123,7 +123,7 @@ export class SvcHostCalls implements HostCalls {
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
     const stopListening = onAbort(signal, end);
     try {
-      const how = [streams, flag(request.isKernel ?? false), flag(request.isSealed ?? false), cover, claim];
+      const how = [streams, cover, claim];
       const fields = [name, ...how, String(variables.length), ...variables, ...command];
       return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
     } finally {
@@ -134,10 +134,6 @@ export class SvcHostCalls implements HostCalls {
 
   async isClaimed(folder: string): Promise<boolean> {
     return (await this.#repeatable('findClaim', [folder])) === '1';
-  }
-
-  async goFirst(pids: readonly number[]): Promise<void> {
-    if (pids.length > 0) await this.#repeatable('goFirst', pids.map(String));
   }
 
   async setPrecision(pids: readonly number[], slackNs: number, isInterrupt: boolean): Promise<void> {

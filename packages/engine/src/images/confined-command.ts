@@ -57,8 +57,8 @@ const NETWORK_FILES = [
   '/etc/docker/certs.d',
 ];
 
-/** It works for one organization, so it does not share the CPU weight of the engine, which serves all of them. */
-const BEHIND_OTHERS = [BUILT_SVC_HOST, '--stand-back'];
+/** It works for one organization; the engine serves all of them. */
+const LOW_PRIORITY = ['nice', '-n', '10'];
 
 /**
  * Starts a program that reads untrusted data, in a file system of its own: /usr read-only and the given folders, nothing else. It has no
@@ -89,7 +89,7 @@ function confinedSpawn(request: ConfinedCommand) {
   // only once the sandbox is set up.
   const [program, ...args] = [
     ...entrance(request.network),
-    ...BEHIND_OTHERS,
+    ...LOW_PRIORITY,
     'bwrap',
     ...confinement(request),
     '--',

@@ -62,13 +62,10 @@ export class Sampler {
 
   /**
    * Samples a share of the sandboxes, the next share at the next call: frequent calls with little work never delay other work for long. `list`
-   * is called when a round is complete. `used`: CPU time of all sandboxes.
+   * is called when a round is complete.
    */
-  sampleShare(
-    list: () => readonly Sandbox[],
-    share: number,
-    used = this.#kit.cgroups.cpuMicroseconds('.'),
-  ): void {
+  sampleShare(list: () => readonly Sandbox[], share: number): void {
+    const used = this.#kit.cgroups.cpuMicroseconds('.');
     if (this.#due >= 1) this.#beginRound(list().filter(isRunning), used);
     this.#due += share;
     const until = Math.min(this.#round.length, Math.ceil(this.#round.length * this.#due));

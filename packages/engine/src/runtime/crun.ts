@@ -15,8 +15,6 @@ export function crun(options: OciOptions & { readonly program?: string }): Runti
       program,
       // SAFETY: crun makes its streams property of the sandbox's root, who could then lock the host out of its own null device.
       streams: 'closed',
-      // Its own copy takes a sixth of a start.
-      isSealed: true,
       ...(cover === undefined ? {} : { cover }),
       configure: containerConfig,
       command: (handle, bundle) => {

@@ -40,7 +40,6 @@ export const MASKED_PATHS: readonly string[] = [
   '/sys/fs/btrfs',
   '/sys/fs/ext4', // how much each disk was written to
   '/sys/fs/xfs',
-  '/sys/kernel/rcu_expedited', // when other sandboxes start
   '/sys/kernel/slab',
 ];
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import type { Cgroups } from '../cgroup/cgroups.ts';
-import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { isOfLostHelper } from '../host/retry-lost-helper.ts';
 import { Bundles } from './bundle.ts';
@@ -28,10 +27,8 @@ export interface OciProgram {
   readonly program: string;
   /** The streams that PID 1 of the sandbox inherits. */
   readonly streams: Streams;
-  /** What it starts is a kernel, and processes of that: the processes wait for their turn when they wake, the kernel does not. */
-  readonly isKernel?: boolean;
-  /** The program executes a sealed copy of itself, unless it is one already. */
-  readonly isSealed?: boolean;
+  /** A sandbox has a kernel of its own, a program of the host. */
+  readonly hasKernel?: boolean;
   /** A folder that must be empty for the program. */
   readonly cover?: string;
   /** `takePlace` spreads those that are pinned over the CPUs of the host. */
@@ -93,23 +90,12 @@ export class OciRuntime implements Runtime {
       this.#cgroups.makeParent();
       await this.#launch(spec, bundle, signal);
       this.#program.onStarted?.(spec);
-      await this.settle(spec.handle);
       return { rlimits: config.rlimits };
     } catch (error) {
       // A sandbox that cannot be removed now stays in `list`, to be removed again; the first error is the useful one.
       await this.remove(spec.handle).catch(() => undefined);
       throw error;
     }
-  }
-
-  async settle(handle: string): Promise<void> {
-    if (this.#program.isKernel !== true) return;
-    const kernel = this.#findKernel(handle);
-    this.#kernels.set(handle, kernel);
-    await this.#hostCalls.goFirst(kernel).catch((error: unknown) => {
-      // An engine in a container without CAP_SYS_NICE: the sandbox is slower beside others that compute.
-      if (!(error instanceof HostCallError && error.errno === 'EPERM')) throw error;
-    });
   }
 
   async rest(handle: string): Promise<void> {
@@ -121,8 +107,9 @@ export class OciRuntime implements Runtime {
   }
 
   async #setPrecision(handle: string, slackNs: number, isInterrupt: boolean): Promise<void> {
-    if (this.#program.isKernel !== true) return;
+    if (this.#program.hasKernel !== true) return;
     const kernel = this.#kernels.get(handle) ?? this.#findKernel(handle);
+    this.#kernels.set(handle, kernel);
     // SAFETY: another process that has come to one of these ids loses some precision, or gets back what every program has, and one that is written in Go is interrupted for nothing.
     await this.#hostCalls.setPrecision(kernel, slackNs, isInterrupt);
   }
@@ -184,10 +171,10 @@ export class OciRuntime implements Runtime {
     const failed = async (exitCode: number | null, cause?: unknown) =>
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
-    const { streams, cover, isKernel, isSealed } = this.#program;
+    const { streams, cover } = this.#program;
     const exitCode = await launch(
       this.#hostCalls,
-      { command, streams, isKernel, isSealed, cover, claim: bundle.folder },
+      { command, streams, cover, claim: bundle.folder },
       signal,
     ).catch(async (error: unknown) => {
       signal.throwIfAborted();
@@ -213,7 +200,7 @@ export class OciRuntime implements Runtime {
 export interface OciOptions {
   readonly folder: string;
   readonly cgroups: Cgroups;
-  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'goFirst' | 'setPrecision'>;
+  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'setPrecision'>;
   readonly probe: ProbeMeans;
   /** Shared by all runtimes that pin sandboxes; a new one by default. */
   readonly places?: CpuPlaces;

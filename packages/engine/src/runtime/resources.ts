@@ -1,4 +1,3 @@
-import { MOST_SHARES, SHARES_PER_VCPU } from '../cgroup/fair-weights.ts';
 import { pinnedCpus } from './cpu-set.ts';
 import type { HostAbilities } from './host-abilities.ts';
 import type { OciResources } from './oci-config.ts';
@@ -29,8 +28,11 @@ export function guestResources(
 
 /** The CPU quota, and the weight when sandboxes compete. */
 function cpuShare(vcpus: number): OciResources['cpu'] {
-  const shares = Math.min(MOST_SHARES, vcpus * SHARES_PER_VCPU);
+  const shares = Math.min(MAX_SHARES, vcpus * SHARES_PER_VCPU);
   return { shares, quota: vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US };
 }
 
 export const CPU_PERIOD_US = 100_000;
+/** CPU weight among sandboxes, in shares of cgroup version 1; the kernel accepts no more than `MAX_SHARES`. */
+const SHARES_PER_VCPU = 4096;
+const MAX_SHARES = 262_144;

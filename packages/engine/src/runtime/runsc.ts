@@ -13,7 +13,7 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
       isolation: 'gvisor',
       program,
       streams: 'null',
-      isKernel: true,
+      hasKernel: true,
       // Recent kernels have rmem_default in each network namespace; runsc takes it for the host's own and refuses to start.
       cover: '/proc/sys/net',
       configure: gvisorConfig,

@@ -76,8 +76,6 @@ export interface Runtime {
   /** Starts a small sandbox for real; a version number or a device file alone proves nothing. One at a time per runtime. */
   probe(signal: AbortSignal): Promise<RuntimeProbe>;
   start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started>;
-  /** Ends settings that apply only during the start. `start` calls it too; an engine that adopts a sandbox repeats it. */
-  settle(handle: string): Promise<void>;
   /** Nothing happens in it: what it does by the clock may be a second late, until it is woken. Of no matter without a kernel of its own. */
   rest(handle: string): Promise<void>;
   wake(handle: string): Promise<void>;

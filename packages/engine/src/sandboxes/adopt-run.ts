@@ -1,7 +1,6 @@
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
-import { limitsOf } from './limits-of.ts';
 import type { EngineRecord } from './record.ts';
 import { Run } from './run.ts';
 
@@ -31,8 +30,6 @@ export async function adoptRun(
   run.wake();
   try {
     await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
-    await runtime.settle(handle);
-    if (runtime.isolation === 'gvisor') kit.quietPlaces.settle(handle, limitsOf(record.spec).vcpus);
     return run;
   } catch (error) {
     kit.logger.warn({ error, handle }, 'a sandbox did not come back after the restart');

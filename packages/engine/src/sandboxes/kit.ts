@@ -1,7 +1,7 @@
+import type { QuickMoves } from '../tuning/quick-moves.ts';
 import type { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Cgroups } from '../cgroup/cgroups.ts';
-import type { QuietPlaces } from '../runtime/quiet-places.ts';
 import type { EventLog } from '../events/event-log.ts';
 import type { GuestFolders, ProcContent } from '../guest/guest-folders.ts';
 import type { ThreadBudget } from '../guest/thread-budget.ts';
@@ -47,9 +47,8 @@ export interface Kit {
     Cgroups,
     'usage' | 'cpuMicroseconds' | 'oomKills' | 'forkRefusals' | 'limitSockets' | 'processIds'
   >;
-  /** Until what it returns is disposed of, runtimes start without waits of the kernel that can be spared. */
-  readonly quickStarts: { hold(): Disposable };
-  readonly quietPlaces: Pick<QuietPlaces, 'settle' | 'leave'>;
+  /** Null with `--tuning off`. */
+  readonly tuning: { readonly quickMoves: Pick<QuickMoves, 'hold'> } | null;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly readHostSize: () => HostSize;

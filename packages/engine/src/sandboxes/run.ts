@@ -7,7 +7,7 @@ import type { Slot } from '../network/network.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 import { MainProcess } from './main-process.ts';
-import { Rest } from './rest.ts';
+import { Rest } from '../tuning/rest.ts';
 
 /** How a run ended by itself. */
 export type RunEnd =
@@ -48,8 +48,9 @@ export class Run implements GuestListener {
     this.#parts = parts;
     this.slot = parts.slot;
     const { runtime, handle, isFound = false } = parts;
-    const { logger } = parts.kit;
-    if (runtime.isolation === 'gvisor') this.#rest = new Rest({ runtime, handle, isFound, logger });
+    const { logger, tuning } = parts.kit;
+    if (tuning !== null && runtime.isolation === 'gvisor')
+      this.#rest = new Rest({ runtime, handle, isFound, logger });
     this.#forkRefusals = parts.kit.cgroups.forkRefusals(parts.handle);
     this.main = new MainProcess(`main-${parts.token.slice(0, 8)}`, parts.log, {
       notify: (type, payload) => this.#link?.notify(type, payload),

@@ -18,10 +18,12 @@ test('one organization starts as many at a time as leave others as much, and who
   const kit = host.kit(new Fault(Infinity, 'before'));
   const held = {
     ...kit,
-    quickStarts: {
-      hold: () => {
-        started.push('one');
-        return kit.quickStarts.hold();
+    tuning: {
+      quickMoves: {
+        hold: () => {
+          started.push('one');
+          return { [Symbol.dispose]: () => {} };
+        },
       },
     },
     network: new Proxy(host.network, {

@@ -51,8 +51,8 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   const { record, runtime, log, onOutOfMemory } = request;
   const { handle, spec } = record;
   await using undo = new AsyncDisposableStack();
-  // From here on, because the first that would wait does so as long as the mounts take.
-  using _ = kit.quickStarts.hold();
+  // From the beginning: the first move takes as long as the mounts.
+  using _ = kit.tuning?.quickMoves.hold();
   const timer = new StepTimer();
   const token = randomBytes(32).toString('hex');
   const values = kit.secrets.of(handle);
@@ -81,15 +81,13 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   undo.defer(() => run.close());
 
   // Registered first: a start that fails half-way still leaves state to remove.
-  undo.defer(() => forget(kit, runtime, handle));
+  undo.defer(() => runtime.remove(handle));
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
   await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
   // Nothing of the guest's runs yet. gVisor's mounts are its own kernel's: what lands astray there is inside the sandbox.
   if (runtime.isolation === 'container' && shared.length > 0)
     await checkLanded(kit.cgroups.processIds(handle), shared);
-  const { vcpus, memoryMib } = limitsOf(spec);
-  kit.cgroups.limitSockets(handle, memoryMib * MIB);
-  if (runtime.isolation === 'gvisor') kit.quietPlaces.settle(handle, vcpus);
+  kit.cgroups.limitSockets(handle, limitsOf(spec).memoryMib * MIB);
   kit.guestFolders.hideInit(handle);
   await timer.time('configure', () => configure(kit, run, record, signal));
   const staged = settled.then(() => (mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle)));
@@ -109,18 +107,13 @@ export async function releaseRun(
   const { handle } = record;
   const releaseMounts = () =>
     releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record));
-  await timer.time('runtime', () => forget(kit, runtime, handle));
+  await timer.time('runtime', () => runtime.remove(handle));
   await settleAll([
     timer.time('folder', async () => kit.guestFolders.remove(handle)),
     timer.time('disk', () => kit.rootfs.unmount(handle)),
     timer.time('mounts', releaseMounts),
     timer.time('network', async () => (slot === null ? undefined : kit.network.release(slot.key))),
   ]);
-}
-
-async function forget({ quietPlaces }: Kit, runtime: Runtime, handle: string): Promise<void> {
-  quietPlaces.leave(handle);
-  await runtime.remove(handle);
 }
 
 /** A policy that denies everything keeps its link: it can be changed while the sandbox runs. */

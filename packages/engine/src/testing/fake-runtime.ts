@@ -43,8 +43,6 @@ export class FakeRuntime implements Runtime {
     }
   }
 
-  async settle(): Promise<void> {}
-
   async rest(): Promise<void> {}
 
   async wake(): Promise<void> {}

@@ -78,8 +78,7 @@ export class PretendedHost {
         limitSockets: () => {},
         processIds: () => [],
       },
-      quickStarts: { hold: () => ({ [Symbol.dispose]: () => {} }) },
-      quietPlaces: { settle: () => {}, leave: () => {} },
+      tuning: null,
       rlimitCeilings: new Map(),
       mounts: {
         hostCalls: fault.wrap(this.#hostCalls(), ['bind']),

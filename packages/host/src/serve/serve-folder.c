@@ -15,13 +15,14 @@
 #include "serve/contents.h"
 #include "serve/entries.h"
 #include "serve/listing.h"
-#include "serve/own-share.h"
 #include "serve/removal.h"
 #include "serve/serve-plan.h"
 #include "serve/stat-overlay.h"
 
 /** Set by the starting process. */
 enum { DEVICE = 3, SOURCE = 4 };
+/** Niceness below the engine, which serves all sandboxes. */
+enum { BEHIND_ENGINE = 10 };
 
 static int handle_init(struct server *server, const struct call *call, struct reply *reply) {
   (void)server;
@@ -175,7 +176,7 @@ int serve_folder(int count, char **arguments) {
   struct stat status;
   if (count != PLAN_NUMBERS || read_plan(arguments, &server) < 0) return 2;
   umask(0);
-  leave_own_share();
+  if (setpriority(PRIO_PROCESS, 0, BEHIND_ENGINE) < 0) return 1;
   raise_file_limit();
   if (lower_privileges() < 0 || fstat(SOURCE, &status) < 0) return 1;
   server.nodes.root = remember(&server.nodes, SOURCE, &status);

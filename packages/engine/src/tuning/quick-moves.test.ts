@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { readCgroupLayout } from './cgroup-layout.ts';
+import { readCgroupLayout } from '../cgroup/cgroup-layout.ts';
 import { ownProcesses, QuickMoves } from './quick-moves.ts';
 
 const HYBRID = {

@@ -1,15 +1,15 @@
 import { closeSync, openSync, readFileSync, write } from 'node:fs';
-import { treeOf } from './cgroup-layout.ts';
-import type { CgroupLayout } from './cgroup-layout.ts';
-import { ownPath } from './own-path.ts';
+import { treeOf } from '../cgroup/cgroup-layout.ts';
+import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
+import { ownPath } from '../cgroup/own-path.ts';
 
-/** Below the time that the kernel needs to notice that nobody moves any more. */
+/** Shorter than the time after which the kernel makes the next move wait again. */
 const REPEAT_MS = 5;
 
 /**
- * A process that is moved to another cgroup waits some 10 ms, until the kernel has made sure that no CPU is in a fork; not so when
- * somebody was moved a few milliseconds before. Runtimes move themselves, runsc twice. While one of them starts, we move this process
- * to where it is, again and again, so that nobody waits for the kernel but a thread of ours. For hosts that do not let us have `ShortWaits`.
+ * Makes moves of processes to another cgroup quick while a runtime starts. The first move waits some 10 ms for an RCU grace period; a move
+ * within a few milliseconds of another does not. runsc moves itself twice during a start. So a thread of the engine's pool moves the engine
+ * to its own cgroup every 5 ms, and waits instead of runsc.
  */
 export class QuickMoves {
   readonly #layout: CgroupLayout;
@@ -61,7 +61,7 @@ function openForWriting(file: string): number | undefined {
   try {
     return openSync(file, 'r+');
   } catch {
-    // Not ours to write: starts take a little longer.
+    // No permission: starts take a little longer.
     return undefined;
   }
 }
