@@ -66,7 +66,7 @@ test('options of the engine are handed on as they are', () => {
   const pools = ['--address-pool', '10.1.0.0/16', '--ipv6-pool', 'auto'];
   const network = ['--nameserver', '192.0.2.1', ...pools, '--max-packets', '500', '--max-bandwidth', '50'];
   assert.deepEqual(handOn([...others, ...network]), [...others, ...network]);
-  const warm = ['--warm-adaptive', '0'];
+  const warm = ['--warm-adaptive', '0', '--tuning', 'off'];
   assert.deepEqual(handOn(warm), warm);
   const images = ['--max-image-gib', '8', '--max-unpack-ratio', '20', '--keep-images', '0'];
   assert.deepEqual(handOn(images), images);

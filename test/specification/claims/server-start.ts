@@ -86,6 +86,13 @@ export const startFlagClaims: readonly Claim[] = [
   provedBy(`${START} --warm-adaptive`, 'The most that are kept ready unasked', CONFIG_TEST, HANDED_ON, {
     default: '3',
   }),
+  provedBy(
+    `${START} --tuning`,
+    'Mechanisms that only make starts quicker and idle sandboxes cheaper',
+    CONFIG_TEST,
+    HANDED_ON,
+    { default: 'on' },
+  ),
   provedBy(`${START} --bind-root`, 'Folders of the host that may be mounted', CONFIG_TEST, HANDED_ON, {
     default: 'none',
   }),

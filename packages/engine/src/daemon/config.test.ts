@@ -19,6 +19,12 @@ test('an option wins over the environment', () => {
   assert.equal(readConfig(['--warm-adaptive', '0'], env).warmAdaptive, 0);
 });
 
+test('tuning is on unless it is turned off by name', () => {
+  assert.equal(readConfig([], {}).isTuned, true);
+  assert.equal(readConfig(['--tuning', 'off'], {}).isTuned, false);
+  assert.throws(() => readConfig(['--tuning', 'less'], {}), /--tuning/);
+});
+
 test('engines on different folders have different names on the host', () => {
   assert.notEqual(readConfig(['--path', '/a'], {}).runFolder, readConfig(['--path', '/b'], {}).runFolder);
 });
