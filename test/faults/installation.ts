@@ -14,17 +14,8 @@ import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { SERVICE_USER } from '../e2e/start-server.ts';
 import { BUSYBOX, claimAddressPool } from '../engine/start-engine.ts';
 
-/** What a fault can hit. `tini` is the engine's subreaper, `relay` the helper that joins sessions, `nft` the one that changes the firewall. */
-export const TARGETS = [
-  'web',
-  'engine',
-  'supervisor',
-  'tini',
-  'svc-host',
-  'relay',
-  'nft',
-  'resolver',
-] as const;
+/** What a fault can hit. `tini` is the engine's subreaper, `nft` the one that changes the firewall. */
+export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'nft', 'resolver'] as const;
 export type Target = (typeof TARGETS)[number];
 
 const SETTLE_MS = 90_000;
@@ -98,7 +89,6 @@ export class Installation {
       tini,
       engine,
       'svc-host': helpers.filter(({ command }) => command.endsWith('/svc-host')),
-      relay: helpers.filter(({ command }) => command.endsWith('/svc-host --relay')),
       nft: helpers.filter(({ command }) => command.startsWith('nft -i')),
       resolver: helpers.filter(({ command }) => /\/resolver(-main\.ts|\/main\.js)$/.test(command)),
     };

@@ -35,7 +35,3 @@ enum line_outcome read_line(struct line_reader *reader, int fd, char **line) {
     reader->end += (size_t)got;
   }
 }
-
-bool has_line(const struct line_reader *reader) {
-  return memchr(reader->bytes + reader->start, '\n', reader->end - reader->start) != NULL;
-}

@@ -19,7 +19,4 @@ enum line_outcome { LINE_READ, LINE_TOO_LONG, LINE_END, LINE_FAILED };
 /** The line is NUL-terminated, has lost its newline, and stays valid until the next call. An unfinished last line is dropped. */
 enum line_outcome read_line(struct line_reader *reader, int fd, char **line);
 
-/** Whether the next line is buffered, so that no read is needed for it. */
-bool has_line(const struct line_reader *reader);
-
 #endif

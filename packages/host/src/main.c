@@ -1,8 +1,8 @@
 /**
  * svc-host: makes kernel calls that the engine cannot make itself. One request per line on stdin, one answer per line on stdout;
  * see README.md. Ends at EOF of stdin. Options select other modes: --serve-folder serves one folder, --confine executes a program
- * without rights, --seclude one that accepts connections, --mark-opaque marks folders of an unpacked layer, --listen opens a socket and executes the program that uses it, --relay copies bytes
- * between callers and sandboxes.
+ * without rights, --seclude one that accepts connections, --mark-opaque marks folders of an unpacked layer, --listen opens a socket
+ * and executes the program that uses it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,6 @@
 #include "lines.h"
 #include "listen.h"
 #include "overlay.h"
-#include "relay/relay.h"
 #include "serve/serve-folder.h"
 #include "slow-call.h"
 #include "spawn.h"
@@ -85,10 +84,6 @@ int main(int count, char **arguments) {
   if (count > 2 && strcmp(arguments[1], "--seclude") == 0) return seclude(count - 2, arguments + 2);
   if (count == 3 && strcmp(arguments[1], "--mark-opaque") == 0) return mark_opaque(arguments[2]);
   if (count > 2 && strcmp(arguments[1], "--listen") == 0) return listen_and_become(count - 2, arguments + 2);
-  if (count == 2 && strcmp(arguments[1], "--relay") == 0) {
-    stay_until_the_end();
-    return relay();
-  }
   if (count == 2 && strcmp(arguments[1], "--overlay-by-names") == 0) {
     overlay_by_names_only = true;
   } else if (count != 1) {

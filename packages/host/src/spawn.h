@@ -6,7 +6,7 @@
 
 #include "failure.h"
 
-/** The signal mask that this program was started with; spawned programs get it back. */
+/** The file mode mask that this program was started with; spawned programs get it back. */
 extern mode_t inherited_umask;
 
 struct spawn_plan {

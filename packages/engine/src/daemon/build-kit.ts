@@ -8,7 +8,6 @@ import { Cgroups } from '../cgroup/cgroups.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
-import { SessionRelay } from '../guest/session-relay.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
@@ -70,7 +69,6 @@ export interface HostKit extends Kit {
   readonly cgroups: Cgroups;
   readonly space: HostSpace;
   readonly liveDisks: LiveDisks;
-  readonly sessionRelay: SessionRelay;
 }
 
 /** Constructs every adapter of this host. Only this file does. Rejects when `signal` aborts, and leaves nothing running. */
@@ -110,7 +108,6 @@ export async function buildKit(
     images: makeImages(config, isImageInUse, network, space),
     space,
     liveDisks,
-    sessionRelay: new SessionRelay(config.hostProgram, logger),
     rootfs: makeRootfs(config, hostCalls, liveDisks, space, logger),
     snapshots: new Snapshots(join(dataFolder, 'snapshots'), logger),
     network,

@@ -19,9 +19,7 @@ async function serve(t: TestContext, logger = pino({ level: 'silent' })): Promis
   const folder = mkdtempSync(join(tmpdir(), 'svc-http-'));
   const sandboxes = { get: () => ({}) };
   const daemon = { kit: {}, sandboxes, logger } as unknown as Daemon;
-  const relay = createRelay({ get: () => assert.fail('looked up') } as unknown as Sandboxes, {
-    join: () => assert.fail('joined'),
-  });
+  const relay = createRelay({ get: () => assert.fail('looked up') } as unknown as Sandboxes);
   const server = createHttpServer(createRoutes(daemon), relay, { logger: daemon.logger });
   const path = join(folder, 'engine.sock');
   server.listen(path);

@@ -10,17 +10,26 @@ const PROBE_MS = 500;
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * Copies the bytes of either socket to the other with back-pressure, and ends both when one ends.
+ * Copies bytes between a caller and a session of svc-init with back-pressure, and ends both when one ends.
  * Each side is read into one reused buffer: a stream allocates a new one for every 64 KiB, and collecting them took most of the
  * engine's time. The buffer starts small and grows when it was full once, so that short connections leave little garbage.
- * Both sockets must be paused; they are destroyed at the end.
- * `beforeOther` is called before each write of bytes from `one` to `other`.
+ * Both sockets must be paused; they are destroyed at the end. A slow caller still gets all that the guest sent.
+ * `beforeGuest` is called before each write to the guest.
  */
-export function joinSockets(one: Duplex, other: Duplex, beforeOther: () => void = () => {}): void {
-  const first = new Side(one, beforeOther);
-  const second = new Side(other, () => {});
-  first.forwardTo(second);
-  second.forwardTo(first);
+export function joinSockets(caller: Duplex, guest: Duplex, beforeGuest: () => void): void {
+  const callerSide = new Side(caller, { isCaller: true, beforeWrite: beforeGuest });
+  const guestSide = new Side(guest, { isCaller: false, beforeWrite: () => {} });
+  callerSide.forwardTo(guestSide);
+  guestSide.forwardTo(callerSide);
+}
+
+interface SideOptions {
+  /**
+   * A failed write destroys a socket with its unread bytes, and those of a guest belong to the caller. So a guest is never probed, and
+   * it is written to after the reads of the same turn of the event loop.
+   */
+  readonly isCaller: boolean;
+  readonly beforeWrite: () => void;
 }
 
 /** One of the two sides. */
@@ -28,14 +37,16 @@ class Side {
   readonly #original: Duplex;
   readonly #socket: Duplex;
   readonly #isReopened: boolean;
+  readonly #isCaller: boolean;
   readonly #beforeWrite: () => void;
   #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #target: Duplex | undefined;
   #isWaiting = false;
   #probes: NodeJS.Timeout | undefined;
 
-  constructor(original: Duplex, beforeWrite: () => void) {
+  constructor(original: Duplex, { isCaller, beforeWrite }: SideOptions) {
     this.#original = original;
+    this.#isCaller = isCaller;
     this.#beforeWrite = beforeWrite;
     const reopened = reopenSocket(original, {
       buffer: () => this.#buffer,
@@ -59,7 +70,17 @@ class Side {
     else this.#socket.on('data', this.#beforeWrite).pipe(peer.#socket);
   }
 
+  /** False: nothing is read until `resume`. */
   #forward(bytes: Uint8Array): boolean {
+    if (!this.#isCaller) return this.#write(bytes);
+    setImmediate(() => {
+      if (!this.#socket.destroyed && this.#write(bytes)) this.#socket.resume();
+    });
+    return false;
+  }
+
+  /** Whether the kernel took all of it. */
+  #write(bytes: Uint8Array): boolean {
     const target = this.#target;
     if (target === undefined || target.destroyed) return false;
     if (bytes.byteLength === FIRST_BYTES) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
@@ -67,7 +88,7 @@ class Side {
     target.write(bytes, () => this.#goOn());
     // Bytes that the kernel did not take are still in the buffer: no read may overwrite them.
     this.#isWaiting = target.writableLength > 0;
-    if (this.#isWaiting) this.#probes ??= setInterval(() => this.#probe(), PROBE_MS);
+    if (this.#isWaiting && this.#isCaller) this.#probes ??= setInterval(() => this.#probe(), PROBE_MS);
     return !this.#isWaiting;
   }
 
@@ -95,7 +116,8 @@ class Side {
   /** Bytes already sent to the peer are still delivered. */
   #end(): void {
     this.#stopProbing();
-    this.#target?.end();
+    const target = this.#target;
+    target?.end(() => target.destroy());
     this.#socket.destroy();
     this.#original.destroy();
   }

@@ -9,7 +9,6 @@ import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
-import type { SessionRelay } from '../guest/session-relay.ts';
 import type { LiveDisks } from '../rootfs/live-disk.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit, type HostKit } from './build-kit.ts';
@@ -121,14 +120,13 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   });
   const buildDemo = demoBuilder(config, kit.images);
   const daemon = { kit, sandboxes: running, sampler, capabilities, logger, buildDemo };
-  const servers = await listen(daemon, config, kit.sessionRelay);
+  const servers = await listen(daemon, config);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
   const timers = [
     thawing,
     repeat(() => sampler.sampleShare(() => running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS, logger),
     repeat(() => running.enforceDeadlines(), TICK_MS, logger),
-    repeat(() => kit.sessionRelay.look(), TICK_MS, logger),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
@@ -149,8 +147,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
 }
 
 async function closeKit(kit: HostKit): Promise<void> {
-  const { sessionRelay, network, rootfs, volumes, mounts } = kit;
-  sessionRelay.close();
+  const { network, rootfs, volumes, mounts } = kit;
   await network.close();
   await rootfs.close();
   await volumes.close();
@@ -176,13 +173,9 @@ async function loadTheRest(): Promise<void> {
  * Root's own socket serves every route. The main socket lacks the routes that read files of the host by path: root owns it until a server
  * gives it to its own user, and an attacker who takes over the web-facing process must not become root.
  */
-async function listen(
-  daemon: Daemon,
-  { socketPath, socketOwner }: EngineConfig,
-  sessionRelay: SessionRelay,
-): Promise<readonly Server[]> {
+async function listen(daemon: Daemon, { socketPath, socketOwner }: EngineConfig): Promise<readonly Server[]> {
   const routes = createRoutes(daemon);
-  const relay = createRelay(daemon.sandboxes, sessionRelay);
+  const relay = createRelay(daemon.sandboxes);
   const options = {
     logger: daemon.logger,
     explainByDisk: (error: unknown) => daemon.kit.space.explain(error),

@@ -3,18 +3,10 @@ import type { Duplex } from 'node:stream';
 import { LentChunks, type ByteTransport } from '@svc/contract/channel';
 
 /** The part of Node's internal connection handle that we use. */
-export interface ConnectionHandle {
+interface ConnectionHandle {
   reading: boolean;
-  readonly fd: number;
   readStop(): number;
   useUserBuffer(buffer: Uint8Array): void;
-  close(): void;
-}
-
-export interface TakenHandle {
-  readonly handle: ConnectionHandle;
-  /** Returns the handle to the stream, which works as before. */
-  giveBack(): void;
 }
 
 /** A channel transport over a Node socket or another duplex stream, which it owns from here on. */
@@ -35,21 +27,18 @@ export function socketTransport(stream: Duplex): ByteTransport {
  * unsent data.
  */
 export function reopenSocket(stream: Duplex, onread: OnReadOpts): Socket | undefined {
-  const taken = takeHandle(stream);
-  if (taken === undefined) return undefined;
+  const handle = takeHandle(stream);
+  if (handle === undefined) return undefined;
   // Node's internal option `handle` makes a socket of a connection; the types omit it.
-  const options = { handle: taken.handle, onread } as unknown as ConstructorParameters<typeof Socket>[0];
+  const options = { handle, onread } as unknown as ConstructorParameters<typeof Socket>[0];
   const reopened = new Socket(options);
   stream.once('close', () => reopened.destroy());
   reopened.once('close', () => stream.destroy());
   return reopened;
 }
 
-/**
- * Takes the connection from a socket, so that another reader and writer can use it. Afterwards the stream emits only the data it had read
- * before; the new owner closes the handle. Undefined, and no change, when the stream is not a plain socket or has unsent data.
- */
-export function takeHandle(stream: Duplex): TakenHandle | undefined {
+/** Undefined, and no change, when the stream is not a plain socket or has unsent data. */
+function takeHandle(stream: Duplex): ConnectionHandle | undefined {
   // Subclasses transform the data: TLS decrypts.
   if (!(stream instanceof Socket) || Object.getPrototypeOf(stream) !== Socket.prototype) return undefined;
   if (stream.connecting || stream.destroyed || stream.writableEnded || stream.writableLength > 0)
@@ -64,7 +53,7 @@ export function takeHandle(stream: Duplex): TakenHandle | undefined {
   handle.reading = false;
   // The socket sees no traffic any more, so its idle timeout would fire.
   stream.setTimeout(0);
-  return { handle, giveBack: () => void (owner._handle = handle) };
+  return handle;
 }
 
 function isWhole(handle: Partial<ConnectionHandle> | undefined): handle is ConnectionHandle {
