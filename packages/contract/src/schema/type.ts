@@ -8,8 +8,8 @@ const OPTIONAL = '~optional';
 const ANY_KEY = '^.*$';
 
 /**
- * Builds the schemas of the contract: the same JSON Schema, and the same types, as TypeBox builds. Its own builder can do
- * much more, in several hundred files; with its compiler they were almost half of all that a server loaded before it listened.
+ * Builds the schemas of the contract: the same JSON Schema, and the same types, as TypeBox builds. Its own builder can do much more,
+ * in 700 modules, which every process that runs from the sources would load (docs/decisions/0029-router-schema-builder-and-frames-are-our-own.md).
  */
 export const Type = {
   Array: (items: Keywords, options?: Keywords) => ({ type: 'array', items, ...options }),
