@@ -72,12 +72,12 @@ const USUAL: Readonly<Record<string, string>> = {
 
 /** Made-up names that are still in use. Delete them here as they are renamed; add none. */
 const IN_USE = `
-  Asker askerOf asNobody authenticateNobody beginTurn Bell BreakPatience CallShares canAnybodyRead
+  Asker askerOf asNobody authenticateNobody beginTurn BreakPatience CallShares canAnybodyRead
   ChangeTurns Claimant claimants CodeTurnRow ConnectionShares CpuPlaces createStillbornRemoval
-  createVolumeKeeper describeStranger Dice Door DoorParts DoorProps endTurn extendTurn FairPlaces
+  createVolumeKeeper describeStranger Dice Door DoorParts DoorProps endTurn extendTurn
   FairWeights GatewayWish GatheredLookup GuestDoor hear hearNetwork HearRun hearSupervisor HeldChannel
   HeldEvents InterfaceWish InterpreterSeat interruptTurns isNews isNewWish isTelling isTold
-  isTurnInterrupted keeper KeptPins KeptRecord KeyedTurns KnownNews LatestNews LentChunks LINK_PATIENCE_MS
+  isTurnInterrupted keeper KeptPins KeptRecord KnownNews LatestNews LentChunks LINK_PATIENCE_MS
   MAX_STRANGER_BYTES MAX_STRANGERS MAX_TOLD MAX_VISITORS news NO_ROOM_NEEDED noRoom noteValuesTold
   Outlook oweValues own-share Patience PATIENCE_MS PendingQuestion PendingQuestions ProcessKeeper
   ProcessKeeperParts QuestionRates readVisitor RefusedVisitor RefusedVisitors removeStillborn
@@ -89,7 +89,7 @@ const IN_USE = `
   TellingParts tellLoss tellLost tellLostChanges tellNetwork tellOrphans tellPorts tellReady TellRefused
   TELLS_WITHIN_LIMIT tellsEnd tellShared tellWhenToRetry tellWhoCannotRun ThreadBudget ThreadShare
   tmpKeeper Told TOLD_AGAIN_MS TOLD_IN_SENTENCE TOLD_USERS ToldDecisions toldOf ToolScene Treatment
-  treatmentOf Turns UnitsOfOthers Visitor visitors VolumeKeeper VolumeKeeperParts WebSocketDoor
+  treatmentOf turns UnitsOfOthers Visitor visitors VolumeKeeper VolumeKeeperParts WebSocketDoor
   Wish wishes wishRecovery wishRemove wishStart wishStop
 `;
 

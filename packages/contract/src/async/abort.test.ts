@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { abortable, onAbort } from './abort.ts';
 
-test('whoever waits stops when the signal aborts, and is told why', async () => {
+test('an abortable wait rejects with the reason of the abort', async () => {
   const stop = new AbortController();
   const waiting = abortable(new Promise(() => undefined), stop.signal);
   stop.abort(new Error('enough'));

@@ -1,5 +1,5 @@
 export { abortable, onAbort } from './abort.ts';
-export { Bell } from './bell.ts';
-export { FairPlaces } from './fair-places.ts';
+export { Notifier } from './notifier.ts';
+export { FairSemaphore } from './fair-semaphore.ts';
 export { settleAll } from './settle-all.ts';
-export { KeyedTurns, Turns } from './turns.ts';
+export { KeyedMutex, Mutex } from './mutex.ts';

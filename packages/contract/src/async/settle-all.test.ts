@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settleAll } from './settle-all.ts';
 
-test('all values come back, and a failure when nothing is at work any more', async () => {
+test('all values are returned, and a failure only after all promises have settled', async () => {
   const [one, two]: [number, string] = await settleAll([Promise.resolve(1), 'two']);
   assert.deepEqual([one, two], [1, 'two']);
   let isOver = false;

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
-import { FairPlaces } from '@svc/contract/async';
+import { FairSemaphore } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { EventLog } from '../events/event-log.ts';
@@ -128,7 +128,7 @@ export async function buildKit(
     },
     readHostSize: () => readHostSize(dataFolder),
     procContent: procContent(),
-    startPlaces: new FairPlaces(Math.max(MIN_STARTS, STARTS_PER_CPU * availableParallelism())),
+    startPlaces: new FairSemaphore(Math.max(MIN_STARTS, STARTS_PER_CPU * availableParallelism())),
     limits: { ...TIME_LIMITS, maxProcesses: config.maxProcesses },
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { BoundedGroup, removeEmptyGroups, tenantsMemoryBytes } from '../cgroup/bounded-group.ts';
 import type { Surroundings } from '../policy/groups.ts';
@@ -78,7 +78,7 @@ export class Proxies {
   readonly #proxies = new Map<ScopeKey, Proxy>();
   readonly #sandboxes = new Map<string, ProxiedRules>();
   readonly #idle = new Map<ScopeKey, NodeJS.Timeout>();
-  readonly #turns = new KeyedTurns();
+  readonly #mutex = new KeyedMutex();
   #isClosed = false;
 
   constructor(options: ProxiesOptions) {
@@ -122,7 +122,7 @@ export class Proxies {
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#idle.values()) clearTimeout(timer);
-    await this.#turns.whenIdle();
+    await this.#mutex.whenIdle();
     await Promise.all([...this.#proxies.values()].map((proxy) => endProxy(proxy)));
     this.#proxies.clear();
   }
@@ -136,7 +136,7 @@ export class Proxies {
   }
 
   #open(scope: ScopeKey): Promise<Proxy> {
-    return this.#turns.take(scope, async () => {
+    return this.#mutex.run(scope, async () => {
       const running = this.#proxies.get(scope);
       if (running !== undefined) return running;
       await this.#makeRoom();
@@ -212,7 +212,7 @@ export class Proxies {
 
   async #end(scope: ScopeKey): Promise<void> {
     const { leadNowhere, logger } = this.#options;
-    await this.#turns.take(scope, async () => {
+    await this.#mutex.run(scope, async () => {
       this.#idle.delete(scope);
       const proxy = this.#proxies.get(scope);
       if (proxy === undefined || this.#isClosed || this.#of(scope).size > 0) return;

@@ -1,4 +1,4 @@
-import { Bell } from '@svc/contract/async';
+import { Notifier } from '@svc/contract/async';
 import type { EngineEvent, ReadEvents } from '../client/engine-api.ts';
 
 /** Enough for a reader that was away for a moment; one that was away longer lists the sandboxes instead. */
@@ -11,7 +11,7 @@ const KEPT_EVENTS = 10_000;
 export class EventLog {
   readonly #kept: EngineEvent[] = [];
   /** Readers that have read everything. */
-  readonly #bell = new Bell();
+  readonly #notifier = new Notifier();
   #sequence = Date.now() * 1000;
 
   /** Of the newest event. */
@@ -24,7 +24,7 @@ export class EventLog {
     const event = { sequence: this.#sequence, time: new Date().toISOString(), type, sandboxId, reason };
     this.#kept.push(event);
     if (this.#kept.length > KEPT_EVENTS) this.#kept.shift();
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
   /** Kept events, then new ones until the signal fires. One who reads too slowly misses the oldest. */
@@ -35,7 +35,7 @@ export class EventLog {
       // Looked up each time, not copied: a reader that stands still holds nothing.
       const next = this.#kept[this.#positionAfter(last)];
       if (next === undefined) {
-        await this.#bell.next(signal);
+        await this.#notifier.wait(signal);
       } else {
         last = next.sequence;
         if (types === undefined || types.includes(next.type)) yield next;

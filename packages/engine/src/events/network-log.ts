@@ -1,4 +1,4 @@
-import { Bell } from '@svc/contract/async';
+import { Notifier } from '@svc/contract/async';
 import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '../client/network-api.ts';
 import type { NetworkDecision } from '../policy/network-decision.ts';
 
@@ -24,7 +24,7 @@ interface Kept {
 export class NetworkLog {
   /** By what is the same about repeated decisions; in the order of their sequences. */
   readonly #kept = new Map<string, Kept>();
-  readonly #bell = new Bell();
+  readonly #notifier = new Notifier();
   #sequence = Date.now() * 1000;
   #leftOut = 0;
 
@@ -62,7 +62,7 @@ export class NetworkLog {
     this.#kept.delete(key);
     this.#kept.set(key, { entry, shownAt: now, toldAt: isFresh ? now : before.toldAt });
     this.#makeRoom(verdict);
-    this.#bell.ring();
+    this.#notifier.notify();
     return isFresh;
   }
 
@@ -70,12 +70,12 @@ export class NetworkLog {
   leaveOut(count: number): void {
     if (count === 0) return;
     this.#leftOut += count;
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
   /** Those who follow look whether it is over. */
   wake(): void {
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
   /** What is kept behind `after`, oldest first; with `follow` also what comes, until `isOver`. How much was left out comes last. */
@@ -97,7 +97,7 @@ export class NetworkLog {
         leftOut = this.#leftOut;
         yield { leftOut };
       } else if (isLast) return;
-      else await this.#bell.next(signal);
+      else await this.#notifier.wait(signal);
     }
   }
 

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { digestOf, hexOf, isDigest } from './digest.ts';
 import { syncFolder, writeDurably } from './durable-json.ts';
@@ -37,7 +37,7 @@ export class ImageHolds {
   readonly #folder: string;
   readonly #bytesOf: (diffId: string) => number;
   /** Of one file: two that write it at once would take the new one from each other. */
-  readonly #turns = new KeyedTurns();
+  readonly #mutex = new KeyedMutex();
   readonly #holds = new Map<string, ImageHold>();
 
   constructor(folder: string, bytesOf: (diffId: string) => number) {
@@ -139,7 +139,7 @@ export class ImageHolds {
   async drop(scope: string, imageId: string): Promise<void> {
     const name = fileName({ scope, imageId });
     if (!this.#holds.delete(name)) return;
-    await this.#turns.take(name, () => rm(join(this.#folder, name), { force: true }));
+    await this.#mutex.run(name, () => rm(join(this.#folder, name), { force: true }));
     await syncFolder(this.#folder);
   }
 
@@ -161,7 +161,7 @@ export class ImageHolds {
     const name = fileName(hold);
     this.#holds.set(name, hold);
     // SAFETY: the name is a hash in hex, so the joined path stays inside the folder.
-    await this.#turns.take(name, () => writeDurably(join(this.#folder, name), hold));
+    await this.#mutex.run(name, () => writeDurably(join(this.#folder, name), hold));
   }
 }
 

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { join, resolve as absolute } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { FairPlaces } from '@svc/contract/async';
+import { FairSemaphore } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { parseReference, type Reference } from '@svc/contract/image-reference';
 import type { AddOptions } from './add-image.ts';
@@ -49,7 +49,7 @@ export class ImageStore implements Images {
   readonly #isInUse: IsImageInUse;
   readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
-  readonly #places: FairPlaces;
+  readonly #places: FairSemaphore;
   /** Images that somebody is about to be given. */
   readonly #leaving: string[] = [];
   #loaded: Promise<void> | null = null;
@@ -67,7 +67,7 @@ export class ImageStore implements Images {
     this.#local = new LocalImages(this.#records, this.#layers, options.aliases ?? {});
     this.#isInUse = options.isInUse;
     this.#registries = options.registries ?? {};
-    this.#places = new FairPlaces(options.maxPulls ?? DEFAULT_MAX_PULLS);
+    this.#places = new FairSemaphore(options.maxPulls ?? DEFAULT_MAX_PULLS);
   }
 
   /** Safe to repeat, but only while nothing else of this store is under way. */
@@ -316,7 +316,7 @@ export class ImageStore implements Images {
   }
 
   #turn({ proof, onProgress, signal }: AddOptions): Promise<Disposable> {
-    return this.#places.take(proof.scope, () => onProgress({ step: 'waiting' }), signal);
+    return this.#places.acquire(proof.scope, () => onProgress({ step: 'waiting' }), signal);
   }
 
   #removeUnusedLayers(): Promise<number> {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import { ArchiveReader } from './archive-reader.ts';
 import { checkDigest, hexOf, isDigest } from './digest.ts';
 import type { LayerArchive } from './layer-archive.ts';
@@ -22,7 +22,7 @@ export class LayerStore {
   readonly #archives = new ArchiveReader();
   readonly #layers = new Map<string, UnpackedLayer>();
   readonly #inFlight = new Map<string, Promise<unknown>>();
-  readonly #keeping = new KeyedTurns();
+  readonly #keeping = new KeyedMutex();
   readonly #holds = new Map<string, number>();
   readonly #unsynced = new Set<string>();
 
@@ -125,7 +125,7 @@ export class LayerStore {
     if (expected !== null) checkDigest('layer', expected, layer.diffId);
     onNamed(layer.diffId);
     await writeFile(join(staged.path, 'layer', 'layer.json'), JSON.stringify(layer));
-    return await this.#keeping.take(layer.diffId, () => this.#keep(layer, join(staged.path, 'layer')));
+    return await this.#keeping.run(layer.diffId, () => this.#keep(layer, join(staged.path, 'layer')));
   }
 
   /** The first of several that unpacked the same content is kept. */

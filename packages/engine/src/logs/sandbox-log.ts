@@ -1,4 +1,4 @@
-import { Bell } from '@svc/contract/async';
+import { Notifier } from '@svc/contract/async';
 import {
   closeSync,
   fstatSync,
@@ -28,7 +28,7 @@ export class SandboxLog {
   readonly #folder: string;
   readonly #maxFileBytes: number;
   /** Readers that have read everything. Woken once, so that one who stopped reading costs nothing. */
-  readonly #bell = new Bell();
+  readonly #notifier = new Notifier();
   #version = 0;
   #generation: number;
   #descriptor: number;
@@ -112,12 +112,12 @@ export class SandboxLog {
 
   async #changeSince(version: number, signal: AbortSignal): Promise<void> {
     if (this.#version !== version || signal.aborted) return;
-    await this.#bell.next(signal);
+    await this.#notifier.wait(signal);
   }
 
   #wake(): void {
     this.#version += 1;
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
   /** A full disk costs lines, and the log tells of it later; whoever writes goes on. */

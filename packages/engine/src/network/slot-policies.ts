@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Egress, HeldRules } from '../egress/egress.ts';
 import type { Pin } from '../egress/egress-messages.ts';
@@ -52,7 +52,7 @@ export class SlotPolicies {
   readonly #held = new Map<string, Held>();
   /** Whose sandboxes they are, those with the default included, by their addresses. */
   readonly #scopes = new Map<string, ScopeKey>();
-  readonly #turns = new KeyedTurns();
+  readonly #mutex = new KeyedMutex();
   readonly #loads = new RulesetLoads();
   readonly #pins: KeptPins;
 
@@ -110,7 +110,7 @@ export class SlotPolicies {
   /** From now on the rules hold, for connections that exist too. */
   async set({ key, link }: Slot, given: SlotRules): Promise<void> {
     if (link === null) return;
-    await this.#turns.take(key, async () => {
+    await this.#mutex.run(key, async () => {
       this.#scopes.set(link.address, given.scope);
       this.#options.egress()?.setScope(link.address, given.scope);
       const before = this.#held.get(key);
@@ -173,7 +173,7 @@ export class SlotPolicies {
   }
 
   async remove({ key, link: left }: Slot): Promise<void> {
-    await this.#turns.take(key, async () => {
+    await this.#mutex.run(key, async () => {
       if (left !== null) this.#scopes.delete(left.address);
       const held = this.#held.get(key);
       if (held === undefined) return;
@@ -189,7 +189,7 @@ export class SlotPolicies {
   async pin(address: string, pins: readonly Pin[]): Promise<void> {
     const key = this.keyOf(address);
     if (key === undefined) return;
-    await this.#turns.take(key, async () => {
+    await this.#mutex.run(key, async () => {
       const held = this.#held.get(key);
       if (held === undefined) return;
       this.#pins.keep(address, pins);

@@ -1,14 +1,14 @@
-import { Turns } from '@svc/contract/async';
+import { Mutex } from '@svc/contract/async';
 
 /** Lets one change of a sandbox happen at a time, in the order they were asked for; some are in a hurry. */
 export class ChangeTurns {
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
   /** When each of those who cannot wait for ever wants its turn. */
   readonly #wishes = new Set<{ readonly at: number }>();
 
   /** True while something runs or waits. */
   get busy(): boolean {
-    return this.#turns.isBusy;
+    return this.#mutex.isBusy;
   }
 
   /** When the turn that is under way should be over, by `performance.now`; Infinity when nobody is in a hurry. */
@@ -17,7 +17,7 @@ export class ChangeTurns {
   }
 
   async take<T>(work: () => Promise<T>): Promise<T> {
-    return await this.#turns.take(work);
+    return await this.#mutex.run(work);
   }
 
   /** As `take`; whoever has the turn is asked to end it after `patienceMs`. */

@@ -1,5 +1,5 @@
 import type { QuickMoves } from '../tuning/quick-moves.ts';
-import type { FairPlaces } from '@svc/contract/async';
+import type { FairSemaphore } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { EventLog } from '../events/event-log.ts';
@@ -54,7 +54,7 @@ export interface Kit {
   readonly readHostSize: () => HostSize;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;
   /** Where sandboxes are started. */
-  readonly startPlaces: FairPlaces;
+  readonly startPlaces: FairSemaphore;
   readonly limits: EngineLimits;
 }
 

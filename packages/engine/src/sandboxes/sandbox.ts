@@ -295,7 +295,7 @@ export class Sandbox {
     const wait = () => this.#kept.journal.note('debug', 'it waits for others that are being started');
     const { signal: unwanted } = this.#unwanted;
     const signal = caller === undefined ? unwanted : AbortSignal.any([unwanted, caller]);
-    return await this.#kit.startPlaces.take(id === null ? POOL : imageScope, wait, signal);
+    return await this.#kit.startPlaces.acquire(id === null ? POOL : imageScope, wait, signal);
   }
 
   async #beginRun({ run, token, timings }: StartedRun): Promise<void> {

@@ -6,7 +6,7 @@ import { digestBlocks } from './block-digest.ts';
 import { dataRanges, type DataRange } from './data-ranges.ts';
 import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
 import { Worker } from 'node:worker_threads';
-import { abortable, KeyedTurns } from '@svc/contract/async';
+import { abortable, KeyedMutex } from '@svc/contract/async';
 
 /** `st_blocks` counts these, whatever the file system's own block size. */
 const STAT_BLOCK_BYTES = 512;
@@ -31,7 +31,7 @@ export class Snapshots {
   readonly #logger: Logger;
   /** By id: what is being made, so that two with one id cannot both succeed. */
   readonly #making = new Map<string, SnapshotSource>();
-  readonly #removals = new KeyedTurns();
+  readonly #removals = new KeyedMutex();
   /** By folder: copies under way. */
   readonly #readers = new Map<string, Set<Promise<unknown>>>();
 
@@ -67,7 +67,7 @@ export class Snapshots {
   /** Succeeds when there is no such snapshot. */
   async remove(id: string): Promise<void> {
     // One after the other: two servers clear away the same ones.
-    await this.#removals.take(id, async () => {
+    await this.#removals.run(id, async () => {
       const stored = this.#records.get(id);
       if (stored === undefined) return;
       await this.#records.forget(stored);

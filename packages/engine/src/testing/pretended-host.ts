@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { FairPlaces } from '@svc/contract/async';
+import { FairSemaphore } from '@svc/contract/async';
 import { pino } from 'pino';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
@@ -91,7 +91,7 @@ export class PretendedHost {
       },
       readHostSize: () => ({ vcpus: 2, memoryMib: 4096, diskMib: 8192 }),
       procContent: () => ({ meminfo: '', cpuinfo: '', cpuOnline: '' }),
-      startPlaces: new FairPlaces(4),
+      startPlaces: new FairSemaphore(4),
       limits: { maxProcesses: 10, startTimeoutMs: 60_000, stopGraceMs: 100, reconnectMs: 60_000 },
     };
   }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import { OpenVolume } from './open-volume.ts';
 import { ToolFailed } from '../host/run-tool.ts';
 import { formatImage } from './volume-image.ts';
@@ -41,7 +41,7 @@ export class DiskVolumes implements Volumes {
   readonly #records: VolumeRecords;
   readonly #open = new Map<string, OpenVolume>();
   /** One change at a time per id, for ids that have no volume too. */
-  readonly #changes = new KeyedTurns();
+  readonly #changes = new KeyedMutex();
 
   constructor(options: DiskVolumesOptions) {
     this.#options = { ...DEFAULTS, ...options };
@@ -182,7 +182,7 @@ export class DiskVolumes implements Volumes {
   }
 
   async #change<T>(id: string, task: () => Promise<T>): Promise<T> {
-    return await this.#changes.take(id, task);
+    return await this.#changes.run(id, task);
   }
 }
 

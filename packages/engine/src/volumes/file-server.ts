@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract/errors';
 import type { ChannelFiles } from '@svc/contract/channel';
 import { openConfinedFolder } from './confined-folder.ts';
 import type { ConfinedFolder } from './confined-folder.ts';
-import { Turns } from '@svc/contract/async';
+import { Mutex } from '@svc/contract/async';
 import type { VolumeMount } from './volume-mount.ts';
 
 /** How long a stop waits for what is under way. */
@@ -28,7 +28,7 @@ export interface FileAccess {
  */
 export class FileServer {
   readonly #options: FileServerOptions;
-  readonly #changes = new Turns();
+  readonly #changes = new Mutex();
   #running: ConfinedFolder | undefined;
   #uses = 0;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -39,7 +39,7 @@ export class FileServer {
   }
 
   async acquire(): Promise<FileAccess> {
-    return await this.#changes.take(async () => {
+    return await this.#changes.run(async () => {
       clearTimeout(this.#idleTimer);
       const { files } = this.#running ?? (await this.#start());
       this.#uses += 1;
@@ -54,7 +54,7 @@ export class FileServer {
 
   /** Ends the process when what is under way is done, or has taken too long; whoever comes meanwhile waits. */
   async stop(): Promise<void> {
-    await this.#changes.take(async () => {
+    await this.#changes.run(async () => {
       await this.#drain();
       await this.#end();
     });
@@ -80,7 +80,7 @@ export class FileServer {
   }
 
   async #stopUnused(): Promise<void> {
-    await this.#changes.take(async () => {
+    await this.#changes.run(async () => {
       if (this.#uses === 0) await this.#end();
     });
   }

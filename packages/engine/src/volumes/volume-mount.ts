@@ -8,7 +8,7 @@ import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import { countErrors } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { heldImage } from '../space/image-holder.ts';
-import { Turns } from '@svc/contract/async';
+import { Mutex } from '@svc/contract/async';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { repairUnmounted } from './volume-image.ts';
 import type { StoredFolder } from './volume-records.ts';
@@ -35,7 +35,7 @@ export class VolumeMount {
   readonly #busyWaitMs: number;
   readonly #logger: Logger;
   readonly #space: HostSpace;
-  readonly #changes = new Turns();
+  readonly #changes = new Mutex();
   #uses = 0;
   #lastUsedBytes: number | undefined;
   #deviceName = '';
@@ -52,7 +52,7 @@ export class VolumeMount {
 
   /** The root of the mounted volume. Every call that succeeds is paired with one of `release`. */
   async acquire(): Promise<string> {
-    return await this.#changes.take(async () => {
+    return await this.#changes.run(async () => {
       clearTimeout(this.#graceTimer);
       this.#watch(await this.#mount());
       this.#uses += 1;
@@ -75,14 +75,14 @@ export class VolumeMount {
 
   /** Unmounts now, unless someone uses it. Succeeds when it is not mounted. */
   async unmountUnused(): Promise<void> {
-    await this.#changes.take(async () => {
+    await this.#changes.run(async () => {
       if (this.#uses === 0) await this.#unmount();
     });
   }
 
   /** Does something with the image that nobody must mount meanwhile; false, and nothing is done, when someone uses it. */
   async whileUnmounted(task: () => Promise<void>): Promise<boolean> {
-    return await this.#changes.take(async () => {
+    return await this.#changes.run(async () => {
       if (this.#uses > 0) return false;
       await this.#unmount();
       await task();

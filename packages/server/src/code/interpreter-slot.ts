@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { SpareProcess } from '@svc/engine/client';
-import { abortable, onAbort, Turns } from '@svc/contract/async';
+import { abortable, onAbort, Mutex } from '@svc/contract/async';
 import {
   ChannelError,
   PlatformError,
@@ -40,7 +40,7 @@ export class InterpreterSlot {
   #interpreter: Interpreter | undefined;
   /** How an interpreter ended that nobody has been told about. */
   #untold = '';
-  readonly #turns = new Turns();
+  readonly #mutex = new Mutex();
   #isClosed = false;
   #isRemoved = false;
 
@@ -118,7 +118,7 @@ export class InterpreterSlot {
 
   async #takeTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     // The turn lasts until the work has ended, also when its caller no longer waits.
-    const turn = this.#turns.take(async () => {
+    const turn = this.#mutex.run(async () => {
       signal.throwIfAborted();
       return await work();
     });

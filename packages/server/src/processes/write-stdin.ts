@@ -1,6 +1,6 @@
 import type { ChannelClient } from '@svc/contract';
 import type { ByteSource } from '@svc/contract/rest';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 
 interface StdinWrite {
   readonly content: ByteSource;
@@ -12,13 +12,13 @@ interface StdinWrite {
 
 /** Writes to the input of processes, one call after the other for each, so that their bytes do not mix. */
 export class StdinWriter {
-  readonly #turns = new KeyedTurns();
+  readonly #mutex = new KeyedMutex();
 
   /** Resolves when the process has taken everything; each piece waits until the one before was. */
   async write({ detached }: ChannelClient, key: string, write: StdinWrite): Promise<{ bytes: number }> {
     const { content, isLast, signal, name } = write;
     const at = (offset: number) => (name === null ? undefined : { name, offset });
-    return await this.#turns.take(key, async () => {
+    return await this.#mutex.run(key, async () => {
       let bytes = 0;
       for await (const chunk of content) {
         await detached.writeStdin(key, chunk, signal, at(bytes));

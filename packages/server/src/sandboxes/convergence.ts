@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { PlatformError } from '@svc/contract';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
@@ -80,7 +80,7 @@ export class Convergence {
   readonly progress = new StartProgress();
   readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0);
   readonly #parts: ConvergenceParts;
-  readonly #turns = new KeyedTurns();
+  readonly #mutex = new KeyedMutex();
   readonly #works = new Map<string, Work>();
   readonly news = new KnownNews();
   #isClosing = false;
@@ -102,7 +102,7 @@ export class Convergence {
   async #converge(sandboxId: string, options: ConvergeOptions, isDone: () => boolean): Promise<void> {
     // Work on this sandbox that pauses before it tries again goes on at once: what was in its way may be gone.
     this.#works.get(sandboxId)?.backOff.wake();
-    await this.#turns.take(sandboxId, async () => {
+    await this.#mutex.run(sandboxId, async () => {
       if (isDone()) return;
       const work: Work = { backOff: new BackOff(), step: new AbortController() };
       this.#works.set(sandboxId, work);
@@ -149,7 +149,7 @@ export class Convergence {
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const { backOff } of this.#works.values()) backOff.wake();
-    await this.#turns.whenIdle();
+    await this.#mutex.whenIdle();
   }
 
   async #loop(sandboxId: string, work: Work, options: ConvergeOptions): Promise<void> {

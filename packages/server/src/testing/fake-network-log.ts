@@ -1,10 +1,10 @@
-import { Bell } from '@svc/contract/async';
+import { Notifier } from '@svc/contract/async';
 import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog, RefusedVisitor } from '@svc/engine/client';
 
 /** What was decided about the network of one fake sandbox: what a test says. */
 export class FakeNetworkLog {
   readonly #entries: NetworkLogEntry[] = [];
-  readonly #bell = new Bell();
+  readonly #notifier = new Notifier();
   #followers = 0;
   leftOut = 0;
 
@@ -40,7 +40,7 @@ export class FakeNetworkLog {
   }
 
   wake(): void {
-    this.#bell.ring();
+    this.#notifier.notify();
   }
 
   async *read(
@@ -57,7 +57,7 @@ export class FakeNetworkLog {
       }
       if (isLast || signal.aborted) break;
       this.#followers += 1;
-      await this.#bell.next(signal).finally(() => (this.#followers -= 1));
+      await this.#notifier.wait(signal).finally(() => (this.#followers -= 1));
     }
     if (this.leftOut > 0) yield { leftOut: this.leftOut };
   }

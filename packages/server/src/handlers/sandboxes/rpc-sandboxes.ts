@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isErrorCode, PlatformError, type SandboxSpec } from '@svc/contract';
 import { parseReference } from '@svc/contract/image-reference';
-import { abortable, KeyedTurns } from '@svc/contract/async';
+import { abortable, KeyedMutex } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { createActorOfCaller } from '../../access/actor-of-caller.ts';
 import { isOperator } from '../../access/caller.ts';
@@ -76,7 +76,7 @@ export function sandboxHandlers(parts: NamedParts): Pick<Handlers, 'sandbox.star
  */
 class NamedSandboxes {
   readonly #parts: NamedParts;
-  readonly #starts = new KeyedTurns();
+  readonly #starts = new KeyedMutex();
 
   constructor(parts: NamedParts) {
     this.#parts = parts;
@@ -91,7 +91,7 @@ class NamedSandboxes {
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
     const config = wanted && checkSandbox(wanted, this.#parts.publishAddresses);
-    await this.#starts.take(`${namespace}/${name}`, async () => {
+    await this.#starts.run(`${namespace}/${name}`, async () => {
       const stored = await findSandbox(this.#parts.database, namespace, name);
       if (stored === undefined && config === undefined) throw notFound(name);
       const isSame = stored !== undefined && (config === undefined || isSameConfiguration(stored, config));

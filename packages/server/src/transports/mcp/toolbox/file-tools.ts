@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 import { PlatformError, type ChannelFiles, type FileEntry } from '@svc/contract';
-import { KeyedTurns } from '@svc/contract/async';
+import { KeyedMutex } from '@svc/contract/async';
 import type { WorkToolInput, WorkToolOutput } from '@svc/contract/mcp';
 import { posix } from 'node:path';
 import { fileUri } from './resource-uri.ts';
@@ -22,7 +22,7 @@ const PERMISSIONS = 0o7777;
 type FileTools = Pick<WorkToolHandlers, Extract<keyof WorkToolHandlers, `sandbox_${string}_file${'' | 's'}`>>;
 
 export function fileTools(): FileTools {
-  const turns = new KeyedTurns();
+  const mutex = new KeyedMutex();
   return {
     sandbox_read_file: (input, scene) =>
       scene.files(input.sandbox, input.path, (files, path) => readFile(files, path, input, scene)),
@@ -37,7 +37,7 @@ export function fileTools(): FileTools {
     sandbox_edit_file: (input, scene) =>
       scene.files(input.sandbox, input.path, (files, path) =>
         // Two edits of one file at a time would undo each other.
-        turns.take(`${scene.namespace}/${input.sandbox}${path}`, () => editFile(files, path, input, scene)),
+        mutex.run(`${scene.namespace}/${input.sandbox}${path}`, () => editFile(files, path, input, scene)),
       ),
     sandbox_list_files: (input, scene) =>
       scene.files(input.sandbox, input.path ?? '.', (files, path) => listFiles(files, path, input, scene)),

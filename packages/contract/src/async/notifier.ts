@@ -1,11 +1,11 @@
 import { onAbort } from './abort.ts';
 
-/** Wakes everybody who waits for it. */
-export class Bell {
+/** A condition that callers wait for; a notification wakes all of them. */
+export class Notifier {
   readonly #waiting = new Set<() => void>();
 
-  /** Until it rings, or the signal aborts. */
-  async next(signal: AbortSignal): Promise<void> {
+  /** Resolves at the next notification, or when the signal aborts. */
+  async wait(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     const stop = onAbort(signal, () => resolve());
@@ -17,7 +17,7 @@ export class Bell {
     }
   }
 
-  ring(): void {
+  notify(): void {
     for (const wake of this.#waiting) wake();
     this.#waiting.clear();
   }

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { Bell } from './bell.ts';
+import { Notifier } from './notifier.ts';
 
-test('everybody who waits is woken, once, and those who come later wait on', async () => {
-  const bell = new Bell();
+test('a notification wakes all current waiters, and later ones wait for the next', async () => {
+  const notifier = new Notifier();
   const { signal } = new AbortController();
   const woken: string[] = [];
   const wait = async (name: string) => {
-    await bell.next(signal);
+    await notifier.wait(signal);
     woken.push(name);
   };
   const first = [wait('a'), wait('b')];
-  bell.ring();
+  notifier.notify();
   const later = wait('c');
   await Promise.all(first);
   assert.deepEqual(woken, ['a', 'b']);
-  bell.ring();
+  notifier.notify();
   await later;
   assert.deepEqual(woken, ['a', 'b', 'c']);
 });
 
-test('an abort wakes too, before it waits and while it does, and nothing listens afterwards', async () => {
-  const bell = new Bell();
+test('an abort before or during a wait ends it, and leaves no listener behind', async () => {
+  const notifier = new Notifier();
   const abort = new AbortController();
-  const waiting = bell.next(abort.signal);
+  const waiting = notifier.wait(abort.signal);
   abort.abort();
   await waiting;
-  await bell.next(abort.signal);
+  await notifier.wait(abort.signal);
   assert.equal(getEventListeners(abort.signal, 'abort').length, 0);
 });
