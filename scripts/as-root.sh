@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a program of this checkout as root: tests and benchmarks start real sandboxes. With sudo when somebody else calls.
+# Runs a program of this checkout as root: tests and benchmarks start real sandboxes. With sudo for other users.
 set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh

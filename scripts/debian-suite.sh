@@ -35,8 +35,8 @@ unpack_from_suite() {
   for file in "$scratch"/download/*.deb; do dpkg-deb -x "$file" "$scratch/content" || return 1; done
 }
 
-# Whatever the mirror calls its folders: apt knows by what the mirror says of itself. Before the first `apt-get update` it does
-# not, so then by name. The security archive is none: it does not hold all packages.
+# The mirror of the suite, as apt finds it in the mirror's release file; before the first `apt-get update` it is found by name.
+# The security archive does not count: it does not hold all packages.
 debian_mirror() {
   local named
   named=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |

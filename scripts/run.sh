@@ -24,7 +24,7 @@ main() {
   SVC_API_KEY=$(key_for "$status") SUDO="$SUDO" node_modules/.bin/node scripts/first-sandbox.ts "$status"
 }
 
-# A server that somebody started without --dev asks for a key; one of an hour is enough here.
+# A server started without --dev asks for a key; one of an hour is enough here.
 key_for() {
   case $1 in
     *'"authentication_required": false'*) ;;

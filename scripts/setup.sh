@@ -48,7 +48,7 @@ install_npm_packages() {
 
 # Not `npm ci`: it refuses a lock file whose optional packages for other platforms the registry in use does not have,
 # and it deletes node_modules under an engine that runs from it. Versions and hashes are those of the lock file either way.
-# What npm itself does with a newer Node is no concern of whoever sets this up.
+# Hides npm's own deprecation warnings on a newer Node.
 npm_install() { with_our_node env NODE_OPTIONS=--no-deprecation npm install --no-save --loglevel=error; }
 
 # With the Node of this checkout once it is there, before that with the machine's.
@@ -141,8 +141,8 @@ build_dashboard() {
 }
 
 # A first start compiles all that it loads, which takes seconds and some 80 MiB that are never given back, and 11 to 16 MiB in each
-# process that has to read a single changed file: so one here, where nobody waits for it, on a folder of its own. What does not start is
-# the examination's to explain, not ours.
+# process that has to read a single changed file: so the first start happens here, in a folder of its own. If it fails, the examination
+# that follows explains why.
 compile_ahead() {
   local stamp=node_modules/.cache/svc/.compiled-ahead folder wanted
   wanted=$(digest_of_sources)

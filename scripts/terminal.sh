@@ -45,9 +45,9 @@ fail() {
 need_root_rights() {
   [ "$EUID" -eq 0 ] && return
   command -v sudo >/dev/null || fail 'sandboxes need root, and sudo is not installed' 'become root (su -) and run this again'
-  # Nobody answers a password prompt in CI.
+  # In CI a password prompt would hang.
   if [ "${CI:-}" = true ]; then
-    sudo -n true || fail 'sudo asks for a password, which nobody can type here' 'run this as root, or allow sudo without a password'
+    sudo -n true || fail 'sudo asks for a password, which cannot be typed here' 'run this as root, or allow sudo without a password'
   else
     sudo -v || fail 'sudo was refused' 'run this as root, or ask for the right to use sudo'
   fi
@@ -58,7 +58,7 @@ as_root() {
   if [ "$EUID" -eq 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Files of the checkout belong to whoever cloned it, also under `sudo make`.
+# Files of the checkout belong to the user who cloned it, also under `sudo make`.
 as_owner() {
   if [ "$EUID" -eq 0 ] && [ -n "${SUDO_USER:-}" ] && [ "$(stat -c %U "$ROOT")" = "$SUDO_USER" ] && [ "$SUDO_USER" != root ]; then
     sudo -u "$SUDO_USER" -- env "PATH=$PATH" "$@"

@@ -293,7 +293,7 @@ test('what a browser loads of the SDK needs no Node and no schemas', () => {
   assert.deepEqual(offences, []);
 });
 
-test('the web-facing process loads MCP, SSH and PostgreSQL only when somebody asks for them', () => {
+test('the web-facing process loads MCP, SSH and PostgreSQL on first use', () => {
   const reached = reachedFrom(['packages/server/src/web.ts']);
   assert.ok(reached.has('packages/server/src/transports/mcp/register-mcp.ts'));
   const files = shipped.filter(({ path }) => reached.has(path));
@@ -305,7 +305,7 @@ test('schemas are there without TypeBox, almost half of what a server would load
   assert.deepEqual(filesThatLoad(files, /^typebox(\/|$)/), []);
 });
 
-test('nobody imports node:http as a module: that loads fetch too, 50 ms in each of four processes', () => {
+test('no file imports node:http as a module: that loads fetch too, 50 ms in each of four processes', () => {
   assert.deepEqual(filesThatLoad(shipped, /^node:http$/), []);
 });
 

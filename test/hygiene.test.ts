@@ -11,6 +11,7 @@ const MAX_LINES = 400;
 /** The subjects of later commits are checked. */
 const SUBJECTS_SINCE = '7ef5b0dd39ef38c59072d7312b1505ef5405fd59';
 const MAX_SUBJECT_LENGTH = 60;
+const DECISION_PARTS = '**Context.** **Decision.** **Consequences.**';
 const FORBIDDEN_NAMES = new Set([
   'utils',
   'helpers',
@@ -87,7 +88,7 @@ test('no test is skipped, alone or unfinished, and nothing is left to do', () =>
   );
 });
 
-test("no file names a path of somebody's machine", () => {
+test('no file names a path of a personal machine', () => {
   // Written in two parts, so that this line is no offence itself.
   const paths = new RegExp(['/wo', 'rk/|/Us', 'ers/'].join(''));
   assert.deepEqual(
@@ -117,6 +118,20 @@ test('links to a heading lead to one that exists', () => {
       .map(([link]) => `${path}: ${link}`),
   );
   assert.deepEqual(broken, []);
+});
+
+test('a decision has its number, a title, its context, the decision and its consequences', () => {
+  const decisions = documents.filter(({ path }) => path.startsWith('docs/decisions/'));
+  const badly = decisions.filter(({ path, text }) => {
+    const [number] = basename(path).split('-');
+    const parts = text.match(/^\*\*(?:Context|Decision|Consequences)\.\*\*/gm);
+    return !text.startsWith(`# ${number}: `) || parts?.join(' ') !== DECISION_PARTS;
+  });
+  assert.ok(decisions.length > 50, `${decisions.length} decisions`);
+  assert.deepEqual(
+    badly.map(({ path }) => path),
+    [],
+  );
 });
 
 /** As web pages of repositories name them: lower case, hyphens for spaces, no punctuation. */

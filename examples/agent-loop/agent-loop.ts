@@ -51,6 +51,6 @@ if (served !== page) throw new Error(`${url} shows something else`);
 /** Here a model would read the error. */
 function repair(code: string, error: string): string {
   const name = /name '(\w+)' is not defined|variable '(\w+)'/.exec(error);
-  if (name === null) throw new Error(`nobody knows what to do about this: ${error}`);
+  if (name === null) throw new Error(`no repair is known for: ${error}`);
   return code.replace('in row)', 'in rows)');
 }

@@ -53,7 +53,7 @@ export async function checkLooks(page: Page, name: string): Promise<void> {
   for (const { size, colorScheme } of LOOKS) {
     await page.setViewportSize(SIZES[size]);
     await page.emulateMedia({ colorScheme });
-    // Colours that are on their way to others are nobody's choice.
+    // Colours in a transition are not checked.
     await page.evaluate(SETTLED);
     await checkAccessible(page, `${name}, ${size}, ${colorScheme}`);
   }

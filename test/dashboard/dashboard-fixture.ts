@@ -30,7 +30,7 @@ interface DashboardOptions {
   readonly args?: readonly string[];
   /** What the browser reaches beside the server. */
   readonly others?: readonly string[];
-  /** Nobody has an account yet. */
+  /** Without accounts. */
   readonly isNew?: boolean;
 }
 
@@ -65,13 +65,13 @@ export async function makeOrganization({ engine }: TestServer): Promise<void> {
   await createLocalOrganization({ dataFolder: engine.folder }, { slug: 'acme', name: 'Acme', owner: OWNER });
 }
 
-/** What the first start shows whoever typed it. */
+/** The address of the link that the first start prints for the owner. */
 export async function ownerAddress({ server }: Dashboard): Promise<string> {
   const { secret } = await createLocalOwnerLink({ dataFolder: server.engine.folder }, '1h');
   return `${server.url}/sign-up#owner=${secret}`;
 }
 
-/** The address of a link that signs somebody in once. */
+/** The address of a link that signs a user in once. */
 export async function signInAddress({ server }: Dashboard, email = OWNER): Promise<string> {
   const { secret } = await createLocalSignInLink({ dataFolder: server.engine.folder }, email, '1h');
   return `${server.url}/sign-in#link=${secret}`;

@@ -99,7 +99,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     assert.equal((await ask()).status, 401);
   });
 
-  await t.test('somebody is invited by a link; what their role forbids is not offered', async () => {
+  await t.test('a user is invited by a link; what the role forbids is not offered', async () => {
     await go('members');
     await page.getByRole('button', { name: 'Invite a person' }).click();
     await page.getByLabel('E-mail address').fill('nowhere');
@@ -155,7 +155,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     const download = await coming;
     assert.equal(await readFile(await download.path(), 'utf8'), 'hello');
     await checkLooks(page, 'a volume');
-    // Large, and so slow that somebody changes their mind.
+    // Large and slow, so that the upload can be cancelled.
     const large = join(await mkdtemp(join(tmpdir(), 'svc-upload-')), 'large');
     t.after(() => rm(dirname(large), { recursive: true }));
     await writeFile(large, '');

@@ -14,7 +14,7 @@ import { IN_A_BROWSER, signIn, startDashboard } from './dashboard-fixture.ts';
 /** A picture of one pixel. */
 const DOT =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
-/** Of nobody here; sandboxes may not reach it. */
+/** A private address without a host; sandboxes may not reach it. */
 const PRIVATE = '192.168.77.77';
 const HOSTILE = `<img src=x onerror="window.broken=1">`;
 
@@ -31,7 +31,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await page.locator('.xterm-rows').filter({ hasText: text }).waitFor();
   };
 
-  /** Large enough that it is still under way when somebody has seen that it is. */
+  /** Large enough that the test sees the upload in progress. */
   const largeFile = async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-upload-'));
     t.after(() => rm(folder, { recursive: true }));
@@ -256,7 +256,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await page.getByText('No matching events').waitFor();
   });
 
-  await t.test('while its host is away it says so; then somebody decides, and it runs again', async () => {
+  await t.test('while its host is away it says so; after a decision of the user it runs again', async () => {
     await view('Summary');
     await server.engine.stop();
     await page.getByRole('heading', { name: 'Choose how to recover' }).waitFor();

@@ -66,7 +66,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
   });
 
   await t.test(
-    'open redirect: who asks for a page without a session signs in there and goes nowhere else',
+    'open redirect: a request for a page without a session leads to the sign-in page and nowhere else',
     async () => {
       const evil = 'https://evil.example/';
       for (const path of ['//evil.example/orgs', '/%2f%2fevil.example', `/sign-in?next=${evil}`]) {
@@ -137,7 +137,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
   });
 
   await t.test(
-    'an account is deleted by who knows its password, unless an organization would be left alone',
+    'an account is deleted with its password, unless an organization would lose its last owner',
     async () => {
       await signInAs('first@example.com');
       await page.getByRole('heading', { name: 'default' }).waitFor();

@@ -124,7 +124,7 @@ async function take(at: Page, name: string, path: string, prepare?: () => Promis
   console.log(name);
 }
 
-/** All pictures are taken, whatever is found. */
+/** Reports a finding; all pictures are taken all the same. */
 function tell(finding: unknown): void {
   console.error(String(finding));
   process.exitCode = 1;

@@ -118,7 +118,7 @@ test('a backup that is refused says so once, with what to do, and leaves no file
   for (const name of [file, `${file}.unfinished`]) await assert.rejects(stat(name), /ENOENT/);
 });
 
-test('what no row knows is shown and removed by its id, and what somebody owns is not', async () => {
+test('orphans of the engine are listed and removed by id; a sandbox with an owner is neither', async () => {
   const { id } = await server.engine().createSandbox({
     spec: { image: { type: 'oci', reference: BUSYBOX } },
     start: true,
@@ -246,7 +246,7 @@ test("root reads nothing for the server's user: neither what a link names nor wh
   const planted = join(other.folder, 'server/signing.key');
   const target = join(scratch, 'planted');
   const plants = {
-    'of anybody': () => symlink('/etc/hostname', planted),
+    'of any user': () => symlink('/etc/hostname', planted),
     "of root's": () => symlink('/etc/shadow', planted),
     "root's own": () => writeFile(planted, 'secret', { mode: 0o600 }),
   };

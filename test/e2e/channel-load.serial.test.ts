@@ -47,7 +47,7 @@ test('a hundred calls at once in each of ten sandboxes, and each gets its own ou
   }
 });
 
-test('a slow reader of ten gigabytes holds the process up, and nobody keeps them in memory', async () => {
+test('a slow reader of ten gigabytes blocks the process, and no process of svc buffers them', async () => {
   await using sandbox = await Sandbox.create({ client, image: BUSYBOX });
   await using command = await sandbox.commands.start('head', ['-c', String(10 * 1024 * MIB), '/dev/zero']);
   const pids = [await server.webPid(), server.engine.pid, process.pid];

@@ -211,7 +211,7 @@ test('a long command shows its output while it runs', async (t) => {
   assert.equal((await process.exited).code, 0);
 });
 
-test('files and trees are uploaded, whatever their size and names', async (t) => {
+test('files and trees of any size and name are uploaded', async (t) => {
   const channel = await open(t);
   const names = ['plain', 'with space', 'ünïcødé', '-rf'];
   await channel.files.mkdir('/tmp/upload/deep/er');
@@ -237,7 +237,7 @@ test('every process is in the audit log of the organization', async (t) => {
   assert.deepEqual(await newest(), expected);
 });
 
-test('a sandbox is idle when nobody uses its channel, and not before', async (t) => {
+test('a sandbox is idle when its channel is unused, and not before', async (t) => {
   const response = await fetch(`${server.url}/v1/sandboxes?start=true&wait_for=running&wait_timeout=60`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

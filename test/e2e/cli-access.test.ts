@@ -202,7 +202,7 @@ test('the pull of an image is a bar on a terminal and lines in a log, for a sand
     reference: string;
   };
   assert.equal(reference, `${host}/two`);
-  const missing = await ann(['image', 'pull', `${host}/nobody`]);
+  const missing = await ann(['image', 'pull', `${host}/missing`]);
   assert.deepEqual([missing.code, /\n {2}try: /.test(missing.stderr)], [1, true], missing.stderr);
 });
 
@@ -220,7 +220,7 @@ test('what an organization pulls with its password is not there for another one'
   assert.ok(!other.stderr.includes('correct horse'));
 });
 
-test('after an outage somebody decides how a sandbox goes on, and what to type is said', async () => {
+test('after an outage the user decides how a sandbox goes on, and the output names the command', async () => {
   const { engine } = cli.svc.server;
   await engine.kill();
   const isUndecided = async () => /box +recovery_decision_required/.test(await annDoes(['ps', '-a']));
@@ -300,9 +300,9 @@ test('API keys and tokens of a server elsewhere are made, listed and revoked ove
   await lab('token', 'revoke', other.id);
   assert.doesNotMatch((await lab('token', 'ls')).stdout, /phone/);
 
-  const somebody = await lab('token', 'create', '--user', 'bob@example.com');
-  assert.deepEqual([somebody.code, somebody.stdout], [2, '']);
-  assert.match(somebody.stderr, /--user cannot be given\n {2}try: the same command on the machine/);
+  const refused = await lab('token', 'create', '--user', 'bob@example.com');
+  assert.deepEqual([refused.code, refused.stdout], [2, '']);
+  assert.match(refused.stderr, /--user cannot be given\n {2}try: the same command on the machine/);
   const long = await lab('apikey', 'create', '--expire', '99999y');
   assert.deepEqual([long.code, /after the year 9999/.test(long.stderr)], [2, true]);
   await lab('context', 'rm', 'lab');

@@ -33,7 +33,7 @@ test('-o json prints the objects of the REST API, of every command that shows so
   assert.equal(typeof (await svc.json<{ hard_cap: boolean }>(['quota'])).hard_cap, 'boolean');
   assert.ok(Array.isArray((await svc.json<{ line_items: unknown[] }>(['usage'])).line_items));
   assert.deepEqual(await svc.json(['port', 'box']), { ports: [], previews: [] });
-  const missing = await svc.run(['inspect', '-o', 'json', 'nobody']);
+  const missing = await svc.run(['inspect', '-o', 'json', 'missing']);
   const { error } = JSON.parse(missing.stderr) as { error: { code: string } };
   assert.deepEqual([missing.code, error.code], [1, 'sandbox_not_found']);
 });
@@ -280,7 +280,7 @@ test('completion scripts are sound, and complete commands, options, values and n
   assert.deepEqual(await complete('volume', 'c'), ['cp', 'create']);
   assert.deepEqual(await complete('run', '--isolation', 'g'), ['gvisor']);
   assert.deepEqual(await complete('run', '--idle'), ['--idle-timeout']);
-  // For names nobody waits longer than two seconds, which a busy machine may take.
+  // Completion of names waits two seconds at most, which a busy machine may take.
   const completes = async (words: string[], expected: string) => {
     let found: string[] = [];
     await waitUntil(async () => (found = await complete(...words)).length > 0, { what: 'names are found' });
@@ -350,7 +350,7 @@ async function readFrom(port: number): Promise<string> {
   try {
     for await (const chunk of socket) text += String(chunk);
   } catch {
-    // Nobody listens yet.
+    // The socket does not listen yet.
   }
   return text;
 }

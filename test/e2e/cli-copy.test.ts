@@ -61,7 +61,7 @@ test('into a folder that is there it goes under its own name; FOLDER/. is what t
   const listed = await svc.succeed(['exec', 'box', 'find', '/into', '/content', '-type', 'f']);
   assert.deepEqual(listed.trim().split('\n').toSorted(), ['/content/a', '/into/a', '/into/src/a']);
   const modes = await svc.succeed(['exec', 'box', 'stat', '-c', '%a', '/into/a', '/into/src/a']);
-  assert.equal(modes, '766\n766\n', 'permissions stay, whatever the mask');
+  assert.equal(modes, '766\n766\n', 'permissions stay, with any mask');
   await mkdir(join(svc.home, 'out'));
   await svc.succeed(['cp', 'box:/into', 'out']);
   await svc.succeed(['cp', 'box:/into/src/.', 'out']);

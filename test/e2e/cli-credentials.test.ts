@@ -15,7 +15,7 @@ interface Outcome {
   readonly stderr: string;
 }
 
-/** `svc` on a data folder that nobody has used yet. */
+/** `svc` on a new data folder. */
 async function freshLine(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-fresh-'));
   // A shell whose terminal is gone may still be writing its history.

@@ -29,8 +29,8 @@ test('exit codes are those of a shell: 127 not found, 126 not startable, 128 and
   assert.match(missing.stderr, /^error: nonsense: .*\n.*svc run -it/);
   assert.equal((await codeOf('/etc/passwd')).code, 126);
   assert.equal((await cli.svc.run(['exec', '-w', '/nowhere', 'codes', 'true'])).code, 126);
-  assert.equal((await cli.svc.run(['exec', '-u', 'nobody-here', 'codes', 'true'])).code, 126);
-  assert.equal((await cli.svc.run(['exec', 'nobody', 'true'])).code, 125);
+  assert.equal((await cli.svc.run(['exec', '-u', 'missing-user', 'codes', 'true'])).code, 126);
+  assert.equal((await cli.svc.run(['exec', 'missing', 'true'])).code, 125);
   assert.equal((await cli.svc.run(['run', '--pull', 'never', 'none', 'true'])).code, 125);
   assert.equal((await codeOf('sh', '-c', 'kill -TERM $$')).code, 143);
   assert.equal((await codeOf('sh', '-c', 'kill -INT $$')).code, 130);
@@ -81,7 +81,7 @@ test('a command that runs too long is killed and exits with 124', async () => {
   assert.match(stderr, /longer than 1s/);
 });
 
-test('a sandbox is gone also when whoever reads its output has enough of it', async () => {
+test('a sandbox is removed also when the reader closes its output early', async () => {
   const child = cli.svc.spawn(['run', BUSYBOX, 'yes']);
   const ended = once(child, 'exit');
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
@@ -146,9 +146,9 @@ test('a named sandbox stays, keeps its files over a stop, and goes when it is re
   const taken = await svc.run(['run', '--name', 'web', BUSYBOX, 'true']);
   assert.equal(taken.code, 125);
   assert.deepEqual(await names(), ['web'], 'a name that is taken costs its owner nothing');
-  const some = await svc.run(['rm', '-f', 'nobody', 'web']);
+  const some = await svc.run(['rm', '-f', 'missing', 'web']);
   assert.deepEqual([some.code, some.stdout], [1, 'web\n'], 'the others are removed all the same');
-  assert.match(some.stderr, /'nobody'\n {2}try: svc ps --all\n$/);
+  assert.match(some.stderr, /'missing'\n {2}try: svc ps --all\n$/);
 });
 
 test('a run that is refused removes no sandbox that has the name already', async (t) => {

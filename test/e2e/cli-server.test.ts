@@ -100,7 +100,7 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   // It was asked, and says that this is no way to begin.
   assert.match(asked.stdout, new RegExp(`"id":7,.*the server at ${url} refused.*not initialized`));
   const [web = ''] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ');
-  // So that nobody starts another before we have asked.
+  // So that the supervisor starts no other process before the test has asked.
   process.kill(Number(pid), 'SIGSTOP');
   process.kill(Number(web), 'SIGKILL');
   const between = await line('status');

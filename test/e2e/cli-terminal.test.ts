@@ -217,7 +217,7 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
   });
 }
 
-/** Once more after a while: nobody waits longer than two seconds for names, and a busy machine may take that long. */
+/** Presses again after a while: completion waits two seconds at most, and a busy machine may take that long. */
 async function pressTabUntil(tmux: Tmux, expected: RegExp): Promise<void> {
   let pressedAt = Number.NEGATIVE_INFINITY;
   const isThere = async () => {

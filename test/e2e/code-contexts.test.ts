@@ -137,7 +137,7 @@ describe('what is said about code contexts that are not there', { concurrency: f
     await refused(box.contexts.create({ language: 'python', name: 'one' }), 'name_already_exists');
     await refused(box.runCode('1', { context: 'one', language: 'javascript' }), 'invalid_request');
     await refused(box.runCode('1', { language: 'python', kernel: 'ir' }), 'invalid_request');
-    await refused(box.contexts.get('nobody'), 'context_not_found');
+    await refused(box.contexts.get('missing'), 'context_not_found');
     await one.remove();
   });
 

@@ -10,7 +10,7 @@ import { BUSYBOX } from '../engine/start-engine.ts';
 import { addDemoImages, importDemoImage } from './demo-images.ts';
 import { TestServer, type RpcEnvelope } from './start-server.ts';
 
-/** What must be quick: nobody may sit before a call that will never be answered. A busy machine may stand still for a while. */
+/** The limit for calls that must fail at once instead of hanging. A busy machine may stand still for a while. */
 const AT_ONCE_MS = 45_000;
 /** The environment of an image that was not made for svc. */
 const PLAIN_PATH = ['PATH=/usr/bin:/bin'];

@@ -54,7 +54,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
     after(() => box.remove());
 
-    test('a chart that nobody asked for arrives as PNG, in the SDK and over REST', async () => {
+    test('a chart arrives as PNG without a request for it, in the SDK and over REST', async () => {
       const seen: CodeRunResult[] = [];
       const onResult = (result: CodeRunResult) => void seen.push(result);
       const { results, error } = await box.runCode(CHART, { language: 'python', onResult });

@@ -27,7 +27,7 @@ test('wait prints how the main command ended, in codes of a shell', async () => 
     (await svc.run(['wait', 'never'])).stderr,
     /'never' was never started\n {2}try: svc start never\n$/,
   );
-  assert.match((await svc.run(['wait', 'nobody'])).stderr, /try: svc ps --all\n$/);
+  assert.match((await svc.run(['wait', 'missing'])).stderr, /try: svc ps --all\n$/);
   await svc.succeed(['rm', 'fine', 'three', 'signalled', 'never']);
 });
 

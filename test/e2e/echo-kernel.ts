@@ -30,7 +30,7 @@ class Echo(Kernel):
             # An interrupt ends it without a reply.
             time.sleep(600)
         elif code == "ask":
-            # Although it was told that nobody answers.
+            # Although the request said that stdin is closed.
             self._allow_stdin = True
             self.raw_input("name? ")
         elif code == "die":

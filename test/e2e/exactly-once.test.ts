@@ -58,7 +58,7 @@ for (const isolation of ['container', 'gvisor']) {
           if (reply.status < 500 && !isCut.test(reply.text)) return reply;
           last = reply.text;
         } catch (error) {
-          // Nobody listens, or whoever did was killed.
+          // The server does not listen yet, or was killed.
           last = String(error);
         }
       }

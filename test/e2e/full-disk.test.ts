@@ -7,7 +7,7 @@ import { TestServer } from './start-server.ts';
 
 const DISK_MIB = 384;
 
-describe('a server whose disk is filled by somebody else', { concurrency: false }, () => {
+describe('a server whose disk is filled by another program', { concurrency: false }, () => {
   let disk: SmallDisk;
   let server: TestServer;
   before(async () => {
@@ -45,7 +45,7 @@ describe('a server whose disk is filled by somebody else', { concurrency: false 
     const pids = [server.pid, await server.webPid(), server.engine.pid];
     disk.fill();
 
-    // Logged and not on the disk: the log must not end anybody.
+    // Log lines that do not fit on the disk must not end the process.
     for (let count = 0; count < 20; count++) await fetch(`${server.url}/metrics`);
     assert.equal((await ask('POST', `/sandboxes/${first.id}/stop`)).status, 200);
     const stateOf = async (id: string) => (await ask('GET', `/sandboxes/${id}`)).body.status;

@@ -32,7 +32,7 @@ test('a port of a sandbox is found below localhost by fetch, once something list
   assert.equal(await (await fetch(url)).text(), 'it is here\n');
 });
 
-test('whoever waits for a port is told when the time is over, and when the sandbox ends', async () => {
+test('a wait for a port fails when its time is over, and when the sandbox ends', async () => {
   const sandbox = await serve('idle');
   const tooShort = sandbox.waitForPort(9000, { timeoutMs: 300 });
   await assert.rejects(tooShort, (error) => SvcError.is(error, 'timeout'));
@@ -43,7 +43,7 @@ test('whoever waits for a port is told when the time is over, and when the sandb
   await ended;
 });
 
-test('svc open prints the address and shows it to whoever sits there; what is public has an end', async () => {
+test('svc open prints the address and opens it at a terminal; a public preview has an end', async () => {
   const { svc } = cli;
   const sandbox = await serve('web');
   const url = `http://3000-web.localhost:${portOfServer()}/`;

@@ -26,7 +26,7 @@ for (const isolation of CLASSES) {
       return { text: textOf(result), isError: result.isError === true };
     };
 
-    test('a command that is cancelled ends, and whoever waits is told that it is at work', async () => {
+    test('a command that is cancelled ends, and a waiting caller gets notices of progress', async () => {
       await call('sandbox_start', { config: { image: 'python', memory: 128 } });
       const cancel = new AbortController();
       const told = Promise.withResolvers<string>();

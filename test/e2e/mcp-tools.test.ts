@@ -208,7 +208,7 @@ async function runInBackground(agent: Agent): Promise<void> {
     offset: first?.data.next_offset,
   });
   assert.deepEqual([killed.data.status, killed.data.end_reason], ['exited', 'killed_by']);
-  assert.match(await agent.fail('sandbox_read_output', { process: 'nobody' }), /sandbox_list_processes/);
+  assert.match(await agent.fail('sandbox_read_output', { process: 'missing' }), /sandbox_list_processes/);
 
   await agent.call('sandbox_start_process', { command: 'sh', args: ['-c', script], name: 'worker' });
   await waitUntil(
@@ -270,7 +270,7 @@ async function openPreview(agent: Agent, server: TestServer): Promise<void> {
   assert.equal((await agent.call('sandbox_preview_url', { port: 8000 })).data.is_listening, true);
 }
 
-/** Names below the domain of the test lead nowhere; the server goes by the header. Follows one redirection, with its cookie. */
+/** Names below the domain of the test lead nowhere; the server reads the Host header. Follows one redirection, with its cookie. */
 async function get(server: TestServer, address: string, cookie = ''): Promise<string> {
   const url = new URL(address);
   const outgoing = request({

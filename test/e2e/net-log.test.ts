@@ -82,7 +82,7 @@ for (const isolation of CLASSES) {
       assert.deepEqual([told.decided_by, told.rule], [before.decided_by, before.rule?.index ?? null]);
       const why = (reason: string) => reason.replace(/^.* is denied/, '');
       assert.equal(why(told.reason), why(before.reason));
-      // A question is for a name, whatever port it is asked for.
+      // DNS queries have no port.
       if (told.kind !== 'dns') assert.equal(told.reason, before.reason);
       return told;
     }
@@ -111,7 +111,7 @@ for (const isolation of CLASSES) {
       );
     });
 
-    test('of a name that may not be asked for, and of who comes in', async () => {
+    test('of a name that may not be looked up, and of incoming connections', async () => {
       const ask = () => sh(`nslookup ${DENIED}`);
       const told = await assertSame({ host: DENIED, port: 443 }, ask, ({ host }) => host === DENIED);
       assert.deepEqual([told.kind, told.decided_by, told.rule], ['dns', 'name', 0]);

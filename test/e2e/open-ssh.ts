@@ -12,7 +12,7 @@ export interface Outcome {
 
 const TIMEOUT_MS = 100_000;
 
-/** OpenSSH's own programs with a folder of their own: nothing of whoever runs the tests is read or written. */
+/** OpenSSH's own programs with a folder of their own: files of the user who runs the tests are neither read nor written. */
 export class OpenSsh {
   readonly folder: string;
   readonly port: number;

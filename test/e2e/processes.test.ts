@@ -28,8 +28,8 @@ const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 const LINES = 4000;
 
 /**
- * Prints numbered lines to stdout and now and then one to stderr, over about two seconds. In the middle it waits for a word, so
- * that whatever happens before that happens in the middle.
+ * Prints numbered lines to stdout and now and then one to stderr, over about two seconds. In the middle it waits for a
+ * word, so that the test decides what happens before the second half.
  */
 const COUNTER = `i=1; while [ $i -le ${LINES} ]; do echo "line $i of stdout"; [ $((i % 100)) = 0 ] && { echo "mark $i" >&2; sleep 0.05; }; [ $i = ${LINES / 2} ] && read word; i=$((i+1)); done; exit 5`;
 const STDOUT = Array.from({ length: LINES }, (_, i) => `line ${i + 1} of stdout\n`).join('');
@@ -158,7 +158,7 @@ for (const isolation of ['container', 'gvisor']) {
       await waitUntil(async () => (await look()) === '0', { what: 'nothing of it is left' });
     });
 
-    test('output that nobody read in time is dropped, and marked', async () => {
+    test('output that is not read in time is dropped, and marked', async () => {
       const { id } = await start('head -c 300000 /dev/zero; echo end', { output_buffer_bytes: 65536 });
       await ended(id);
       const reader = new OutputReader(outputUrl(id), 'stream=stdout');
@@ -193,7 +193,7 @@ for (const isolation of ['container', 'gvisor']) {
       assert.match(screen.text('stdout'), /44 55/);
     });
 
-    test('each death has its reason, also while nobody is connected', async () => {
+    test('each exit has its reason, also without a connection', async () => {
       const slow = await start('sleep 100', { timeout_secs: 1 });
       const loud = await start('yes', { max_output_bytes: 10_000 });
       const shot = await start('kill -9 $$');
@@ -233,7 +233,7 @@ for (const isolation of ['container', 'gvisor']) {
       const processes = `/${box}/processes`;
       refused(await rest('POST', `/${UNKNOWN_ID}/processes`, { cmd: 'true' }), 404, 'sandbox_not_found');
       refused(await rest('GET', `${processes}/${UNKNOWN_ID}`), 404, 'process_not_found');
-      refused(await rest('GET', `${processes}/nobody/output`), 404, 'process_not_found');
+      refused(await rest('GET', `${processes}/missing/output`), 404, 'process_not_found');
       refused(await rest('POST', processes, { cmd: '' }), 400, 'invalid_request');
       refused(await rest('POST', processes, { cmd: 'true', name: '1x' }), 400, 'invalid_request');
       refused(await rest('POST', processes, { cmd: 'true', env: { 'A=B': 'x' } }), 400, 'invalid_request');
@@ -269,7 +269,7 @@ for (const isolation of ['container', 'gvisor']) {
       await rest('DELETE', `/${box}/processes/audited`);
       const response = await fetch(`${server.url}/v1/events?limit=100`);
       const text = await response.text();
-      assert.ok(!text.includes('secret-word'), 'the environment is nobody else’s business');
+      assert.ok(!text.includes('secret-word'), 'the environment is not in the audit trail');
       const { data } = JSON.parse(text) as { data: readonly AuditEvent[] };
       const mine = data.filter((event) => event.payload['process_id'] === id);
       assert.deepEqual(mine.map((event) => event.event_type).toSorted(), [
@@ -343,7 +343,7 @@ for (const isolation of ['container', 'gvisor']) {
       assert.equal((await ended(other.id, tiny)).exit?.reason, 'exit');
     });
 
-    // gVisor counts the processes of the sandbox by itself and tells nobody when it refuses one.
+    // gVisor counts the processes of the sandbox by itself and does not report a refused one.
     if (isolation === 'container') {
       test('a process that failed because there were too many processes says so', async () => {
         const crowd = await run('crowd');

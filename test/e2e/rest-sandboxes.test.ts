@@ -90,7 +90,7 @@ describe('sandboxes over REST on the real engine', { concurrency: false }, () =>
     });
   });
 
-  test('an image that nobody has fails the start and says so', async () => {
+  test('a missing image fails the start and is named', async () => {
     const reply = await rest('POST', '/sandboxes?start=true&wait_for=running', {
       name: 'no-image',
       source: 'oci',

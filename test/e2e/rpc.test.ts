@@ -149,7 +149,7 @@ for (const isolation of CLASSES) {
       await stop('output');
     });
 
-    test('an image that nobody has is said to be missing, at once', async () => {
+    test('a missing image is reported at once', async () => {
       const { error } = await server.call('sandbox.start', {
         sandbox: 'nothing',
         config: { image: '127.0.0.1:1/no/such:image' },

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import { EXIT, readStatus, SERVER_MAIN } from '@svc/server/admin';
 
-const SOMEBODY = { uid: 64_556, gid: 64_556 };
+const OTHER_USER = { uid: 64_556, gid: 64_556 };
 const NO_ENGINE = '/nowhere/engine.sock';
 const CHECKOUT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -27,7 +27,7 @@ interface Started {
 const running: Started[] = [];
 
 /** It is removed after the test, when no server writes into it any more. */
-async function makeDataFolder(t: TestContext, owner?: typeof SOMEBODY): Promise<string> {
+async function makeDataFolder(t: TestContext, owner?: typeof OTHER_USER): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-start-'));
   t.after(async () => {
     for (const { child, closed } of running.splice(0)) {
@@ -46,7 +46,7 @@ function start(
   folder: string,
   options: {
     readonly args?: readonly string[];
-    readonly user?: typeof SOMEBODY;
+    readonly user?: typeof OTHER_USER;
     readonly env?: object;
     /** Where the program is, and the Node that runs it. */
     readonly checkout?: string;
@@ -93,8 +93,8 @@ async function untilItListens(folder: string): Promise<string> {
 }
 
 test('a user who is not root gets a server of their own, and is told what it lacks', async (t) => {
-  const folder = await makeDataFolder(t, SOMEBODY);
-  start(folder, { user: SOMEBODY, args: ['--dev'], checkout: await showCheckout(t, 'everybody') });
+  const folder = await makeDataFolder(t, OTHER_USER);
+  start(folder, { user: OTHER_USER, args: ['--dev'], checkout: await showCheckout(t, 'everybody') });
   const url = await untilItListens(folder);
   await waitUntil(async () => {
     const response = await fetch(`${url}/api/v1/health`);
@@ -106,7 +106,7 @@ test('a user who is not root gets a server of their own, and is told what it lac
 test('a user who may not write the data folder is told which one and what to do', async (t) => {
   const folder = await makeDataFolder(t);
   const checkout = await showCheckout(t, 'everybody');
-  const started = start(join(folder, 'inside'), { user: SOMEBODY, checkout });
+  const started = start(join(folder, 'inside'), { user: OTHER_USER, checkout });
   assert.equal(await started.closed, EXIT.failed);
   assert.match(started.log(), /inside cannot be written; run as root, or choose another folder with --path/);
 });
@@ -159,15 +159,15 @@ test('proxies of the environment do not come between the server and its engine o
   assert.deepEqual(await response.json(), { jsonrpc: '2.0', result: { sandboxes: [] }, id: 1 });
 });
 
-test('whoever kills the supervisor ends the web-facing process too, and the next server can start', async (t) => {
+test('a kill of the supervisor ends the web-facing process too, and the next server can start', async (t) => {
   const folder = await makeDataFolder(t);
   const args = ['--dev', '--engine-socket', NO_ENGINE];
   const { child } = start(folder, { args });
   await untilItListens(folder);
   child.kill('SIGKILL');
-  // Whoever is asked while it ends may break off.
+  // A server that is ending may close the connection.
   const isGone = async () => (await readStatus(folder).catch(() => 'ending')) === undefined;
-  await waitUntil(isGone, { what: 'nobody answers' });
+  await waitUntil(isGone, { what: 'the server has ended' });
   start(folder, { args });
   await untilItListens(folder);
 });

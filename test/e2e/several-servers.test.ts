@@ -119,7 +119,7 @@ async function untilAskedAgain(way: { readonly creates: number }, child: ReturnT
   await waitUntil(() => way.creates > 1 || child.exitCode !== null, { timeoutMs: 60_000, what });
 }
 
-/** Whoever changes something of an organization waits until this ends. */
+/** Locks all organizations: changes of them wait until this ends. */
 async function holdOrganizations(): Promise<AsyncDisposable> {
   return await postgres.hold(databaseUrl, 'select id from organizations');
 }

@@ -239,13 +239,13 @@ describe('the SSH gateway, with OpenSSH and the real engine', { concurrency: fal
     await waitUntil(async () => (await echo()) === 'through the tunnel', {
       what: 'the forwarded port answers',
     });
-    // Between two connections nobody listens for a moment.
+    // Between two connections the port is closed for a moment.
     const isSame = async () => {
       const { code, stdout } = await ssh(['-W', '127.0.0.1:7777', target], 'over stdin');
       return code === 0 && stdout.toString() === 'over stdin';
     };
     await waitUntil(isSame, { what: 'the port answers over stdin and stdout' });
-    const refused = await ssh(['-W', '127.0.0.1:7778', target], 'nobody listens');
+    const refused = await ssh(['-W', '127.0.0.1:7778', target], 'a closed port');
     assert.equal(refused.code, 255);
   });
 
@@ -319,7 +319,7 @@ describe('the SSH gateway, with OpenSSH and the real engine', { concurrency: fal
     assert.deepEqual([opened.actor, closed.actor], [exec.actor, exec.actor]);
   });
 
-  test('the host key stays the same, and nobody else can read it', async () => {
+  test('the host key stays the same, and only the server can read it', async () => {
     const path = join(server.engine.folder, 'server', 'ssh_host_ed25519_key');
     assert.equal((await stat(path)).mode & 0o777, 0o600);
     const before = await readFile(path, 'utf8');

@@ -7,7 +7,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { readStatus, SERVER_MAIN } from '@svc/server/admin';
 import { TestEngine } from '../engine/start-engine.ts';
 
-/** Whom the web-facing process becomes: nobody else on the host. */
+/** The user of the web-facing process; no other process of the host has it. */
 export const SERVICE_USER = '64555:64555';
 
 export interface RpcEnvelope {
@@ -157,7 +157,7 @@ export class TestServer {
   }
 }
 
-/** Whether anybody has asked for its exit code yet does not matter: it holds nothing any more. */
+/** A zombie counts as ended: it holds no resources any more. */
 function hasEnded(pid: number): boolean {
   try {
     return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -18,7 +18,7 @@ async function prepare(t: TestContext): Promise<SupervisedServer> {
   return place;
 }
 
-test('a frozen engine is noticed and replaced: who waits is told, and its sandboxes run on', async (t) => {
+test('a frozen engine is detected and replaced: pending calls fail, and its sandboxes run on', async (t) => {
   const place = await prepare(t);
   await place.start();
   await place.importBusybox();
@@ -182,7 +182,7 @@ test('a server elsewhere uses an engine by its socket, which says whose it is to
   await place.enginePid();
 });
 
-test('a supervisor that nobody reaps does not count as running', async (t) => {
+test('a supervisor that is a zombie does not count as running', async (t) => {
   const place = await prepare(t);
   const words = [process.execPath, SERVER_MAIN, '--path', place.folder, ...place.startWords];
   const parent = spawn('sh', ['-c', '"$@" & exec sleep 1000', 'sh', ...words], { stdio: 'ignore' });

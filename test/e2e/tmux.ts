@@ -16,7 +16,7 @@ export class Tmux implements AsyncDisposable {
     const tmux = new Tmux(`svc-cli-${crypto.randomUUID().slice(0, 8)}`);
     const shown = { PS1: 'host> ', TERM: 'tmux-256color', LANG: 'C.UTF-8' };
     const words = ['new-session', '-d', '-x', '80', '-y', '24', '-c', cwd, 'bash', '--norc'];
-    // In the environment, not among the words: the key is nobody's business.
+    // In the environment, not among the words: other users must not see the key.
     await run('tmux', tmux.#place(words), { env: { ...env, ...shown } });
     try {
       await tmux.until(/host>$/);
@@ -66,7 +66,7 @@ export class Tmux implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // SAFETY: a server of its own, by the name of its socket; nobody else's sessions are on it.
+    // SAFETY: a server of its own, by the name of its socket; it has no other sessions.
     await this.#do('kill-server').catch(() => undefined);
   }
 

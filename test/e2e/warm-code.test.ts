@@ -72,7 +72,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
       }
     });
 
-    test('a sandbox that nobody uses is idle, whatever waits in it', async () => {
+    test('an unused sandbox is idle, also with a waiting interpreter', async () => {
       const { sandbox, pid } = await createNext(isolation, { idleTimeoutSeconds: 2, isEphemeral: false });
       assert.notEqual(pid, null);
       await waitUntil(async () => (await sandbox.refresh()).status !== 'running', {

@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const { id } of await engine.client.listSandboxes()) await engine.client.removeSandbox(id);
 });
 
-/** Handles of the sandboxes that are started and belong to nobody. */
+/** Handles of the sandboxes that are started and not yet taken. */
 function waiting(): string[] {
   return recordsOf(engine)
     .filter(({ id, state }) => id === null && state === 'running')
@@ -52,7 +52,7 @@ for (const isolation of CLASSES) {
       assert.deepEqual(
         (await engine.client.listSandboxes()).map(({ id }) => id),
         [first.id],
-        'what waits is nobody’s',
+        'waiting sandboxes are not listed',
       );
       const next = await startSandbox(engine, isolation, {
         resources,
@@ -90,7 +90,7 @@ for (const isolation of CLASSES) {
         assert.ok(!readdirSync(join(engine.folder, 'sandboxes')).includes(handle));
       }
       assert.equal((await new TestSandbox(engine, taken.view).sh('echo stays')).stdout, 'stays\n');
-      assert.deepEqual((await engine.client.pool()).waiting, [], 'nobody has asked this engine');
+      assert.deepEqual((await engine.client.pool()).waiting, [], 'no request has reached this engine');
       for (const sandbox of [first, taken]) await sandbox.remove();
     });
   });

@@ -8,12 +8,12 @@ import { TestEngine } from './start-engine.ts';
 const ROUNDS = 5;
 const [folder = '', ...args] = process.argv.slice(2);
 if (existsSync(folder)) {
-  // More than once: whoever supervises another starts it again until both are gone.
+  // More than once: a supervisor restarts its child until both are killed.
   for (let round = 0; round < ROUNDS; round++) processesOn(folder).forEach(kill);
   await TestEngine.destroyOrphaned(folder, args);
 }
 
-/** SAFETY: the name of the folder was made up by mkdtemp, so whoever has it as an argument belongs to it. */
+/** SAFETY: the name of the folder was made up by mkdtemp, so every process that has it as an argument belongs to it. */
 function processesOn(wanted: string): number[] {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return pids.map(Number).filter((pid) => pid !== process.pid && argumentsOf(pid).includes(wanted));

@@ -143,7 +143,7 @@ for (const isolation of CLASSES) {
       assert.equal((await sandbox.sh('ls /.svc')).stdout, 'engine.sock\nscripts\n');
     });
 
-    test('whoever dials the engine without the token is dropped and disturbs nobody', async () => {
+    test('a connection to the engine without the token is dropped and disturbs no other', async () => {
       const channel = await sandbox.connect();
       const process = await channel.exec({ cmd: '/bin/sh', args: ['-c', 'read line; echo "got $line"'] });
       const tried = await probe.run(sandbox, ['engine-socket', '/.svc/engine.sock']);

@@ -281,7 +281,7 @@ for (const isolation of CLASSES) {
           .update(readFileSync(join(engine.runFolder, 'guests/svc-init')))
           .digest('hex');
       const before = programs();
-      // A program of the image that is a link to whatever starts it, and a writer that waits for its chance.
+      // A program of the image that is a link to the program that starts it, and a writer that waits for its chance.
       await sandbox.sh('ln -sf /proc/self/exe /bin/evil');
       const writer = sandbox.sh(`: > /tmp/wrote; i=0; while [ $i -lt 15 ]; do i=$((i+1))
         for exe in /proc/[0-9]*/exe /.svc/init; do
@@ -352,7 +352,7 @@ function ifItLives<Found>(look: () => Found): Found[] {
   }
 }
 
-/** Which file it is, whatever its name in its own mount namespace. */
+/** Device and inode, which identify the file in every mount namespace. */
 function identityOf(path: string): string {
   const { dev, ino } = statSync(path);
   return `${dev}:${ino}`;

@@ -28,7 +28,7 @@ for (const { name: runtime, isolation } of RUNTIMES) {
       await linked.remove();
     });
 
-    test('a user whom nobody knows, or a directory that cannot be, is told at the start by name', async () => {
+    test('an unknown user or an impossible directory fails the start, with its name', async () => {
       await assert.rejects(engines.start(runtime, { runtime: { user: 'ghost' } }), {
         code: 'start_failed',
         message: /unknown user "ghost": it has no entry in \/etc\/passwd/,

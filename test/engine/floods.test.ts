@@ -47,7 +47,7 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
-    test('a client that stops reading stops the producer, and nobody keeps the output in memory', async () => {
+    test('a client that stops reading stops the producer, and the engine does not buffer the output', async () => {
       const sandbox = await startSandbox(engine, isolation);
       await sandbox.sh('echo warm');
       const before = residentBytes(engine.pid);
@@ -92,7 +92,7 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
-    test('children that nobody waits for count, and go with their parent', async () => {
+    test('zombies count as processes, and are removed with their parent', async () => {
       const sandbox = await startSandbox(engine, isolation);
       await probe.putInto(sandbox);
       const channel = await sandbox.connect();

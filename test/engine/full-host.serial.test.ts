@@ -77,7 +77,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
     assert.ok((own?.bytes ?? 0) > 10 * MIB, JSON.stringify(users));
   });
 
-  test('a disk that somebody else fills to its last byte stops neither reading nor stopping nor removing', async () => {
+  test('a disk without a free byte stops neither reading nor stopping nor removing', async () => {
     disk.fill();
     assert.match((await container.sh('cat /etc/passwd; echo read')).stdout, /read/);
     assert.equal((await engine.client.stopSandbox(gvisor.id)).state, 'stopped');
@@ -135,7 +135,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
   });
 });
 
-test('whoever fills the disk and goes on for a while does not get all of the ballast', async () => {
+test('a program that fills the disk does not get all of the ballast', async () => {
   using disk = new SmallDisk(64);
   const space = new HostSpace({ folder: disk.folder, logger: pino({ level: 'silent' }) });
   space.start();

@@ -17,7 +17,7 @@ const SERVER = fileURLToPath(new URL('../../packages/engine/src/testing/https-ma
 export const CLIENTS_IMAGE = 'svc/clients';
 export const VALUE = 'sk-live-4711-real';
 export const PLACEHOLDER = '$MSB_API_KEY';
-/** Who may have the secret, and who may be reached without having it. Whoever begins with `h2` speaks HTTP/2. */
+/** The host that may get the secret, and hosts that may be reached without it. The name with `h2` speaks HTTP/2. */
 export const [API, EVIL, EVIL_HTTP2] = ['api.public.example', 'evil.public.example', 'h2.public.example'];
 
 export interface Request {

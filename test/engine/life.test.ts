@@ -56,7 +56,7 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
-    test('whoever removes a sandbox does not wait for the grace of a stop', async () => {
+    test('a removal does not wait for the grace period of a stop', async () => {
       const sandbox = await startSandbox(engine, isolation, {
         runtime: { cmd: ['/bin/sh', '-c', 'trap "" TERM; echo deaf; while :; do sleep 1; done'] },
       });
@@ -100,7 +100,7 @@ for (const isolation of CLASSES) {
       await waitUntil(async () => !(await engine.client.listSandboxes()).some(({ id }) => id === sandbox.id));
     });
 
-    test('idle_timeout ends a sandbox that nobody uses, and not one that runs something', async () => {
+    test('idle_timeout ends an unused sandbox, and not one that runs a command', async () => {
       const idle = await startSandbox(engine, isolation, { lifecycle: { idle_timeout_secs: 1 } });
       assert.equal(await workBeyondIdleTimeout(isolation), 'done\n');
       await waitUntil(async () => (await engine.client.getSandbox(idle.id)).state === 'stopped');
@@ -108,7 +108,7 @@ for (const isolation of CLASSES) {
       await idle.remove();
     });
 
-    test('max_duration ends a sandbox whatever it does', async () => {
+    test('max_duration ends a sandbox also while it works', async () => {
       const sandbox = await startSandbox(engine, isolation, { lifecycle: { max_duration_secs: 1 } });
       const cutOff = sandbox.sh('echo so far; sleep 60');
       await waitUntil(async () => (await engine.client.getSandbox(sandbox.id)).state === 'stopped');

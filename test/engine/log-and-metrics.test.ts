@@ -107,7 +107,7 @@ for (const { name: runtime } of RUNTIMES) {
       await sandbox.remove();
     });
 
-    test('a sandbox of gVisor without a process rests, and is awake when somebody comes', async () => {
+    test('timers of gVisor are slack in a sandbox without a process, and exact with one', async () => {
       const sandbox = await engines.start(runtime);
       const slacks = () => [...new Set(sandbox.hostPids().filter(isKernel).flatMap(slacksOf))].toSorted();
       const isResting = () => isDeepStrictEqual(slacks(), ['1000000000']);
@@ -124,12 +124,12 @@ for (const { name: runtime } of RUNTIMES) {
       const cat = await channel.exec({ cmd: '/bin/cat' });
       for (let round = 0; round < 20; round++) {
         await delay(50);
-        assert.ok(isAwake(), `somebody is in it: ${String(slacks())}`);
+        assert.ok(isAwake(), `a process runs in it: ${String(slacks())}`);
       }
       await cat.closeStdin();
       await cat.exited;
       channel.close();
-      // What nobody waits for any more has timers all the same.
+      // A process without a connection has exact timers too.
       await sandbox.sh('sleep 1000 > /dev/null 2>&1 & echo $! > /tmp/left');
       const seen = new Set<string>();
       await waitUntil(async () => {

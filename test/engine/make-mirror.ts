@@ -92,7 +92,7 @@ const MODULES = ['certifi', 'chardet', 'idna', 'pip', 'requests', 'urllib3', 'si
 /** requests and pip beside Debian's Python. */
 export async function addPythonPackages(root: string): Promise<void> {
   for (const name of MODULES) {
-    // Debian 13's urllib3 needs no six any more. Whatever else is missing, the clients would miss.
+    // Debian 13's urllib3 needs no six any more. Without any other module the clients would fail.
     if (!existsSync(join(DIST_PACKAGES, name))) continue;
     await cp(join(DIST_PACKAGES, name), join(root, DIST_PACKAGES, name), {
       recursive: true,

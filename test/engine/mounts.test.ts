@@ -156,7 +156,7 @@ for (const isolation of CLASSES) {
       await engine.client.volumes.removeVolume(id);
     });
 
-    test('volumes go by the names that the caller gives them', async () => {
+    test('volumes are found by the names that the caller gives them', async () => {
       const id = `vol/${isolation}:1`;
       await engine.client.volumes.createVolume(id, 16);
       const mounts: Mount[] = [{ type: 'named', name: 'data', guest: '/vol' }];
@@ -203,7 +203,11 @@ for (const isolation of CLASSES) {
         (await sandbox.sh('cd /below; stat -c %u by-user by-root by-nobody')).stdout,
         '1000\n0\n65534\n',
       );
-      assert.equal(statSync(join(root, 'shared/below/by-root')).uid, HOST_USER, 'whoever made it inside');
+      assert.equal(
+        statSync(join(root, 'shared/below/by-root')).uid,
+        HOST_USER,
+        'also for files of root inside',
+      );
       await sandbox.remove();
       const below = join(root, 'shared/below');
       const inert = await withMounts({

@@ -1,5 +1,5 @@
 // Runs inside a sandbox and tries what must be refused there. One JSON object per line: what was tried and how it ended,
-// "ok" or the name of the error. Whatever comes through must do no harm: pointers lead nowhere, files are its own.
+// "ok" or the name of the error. Calls that succeed must do no harm: pointers lead nowhere, files are its own.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -321,7 +321,7 @@ static void open_many(void) {
   while (read(0, line, sizeof line) > 0) continue;
 }
 
-/** Leaves children that nobody waits for, says how many, and stays until its input ends. */
+/** Leaves zombies, prints how many, and stays until its input ends. */
 static void leave_zombies(int count) {
   char line[16];
   int left = 0;
@@ -335,7 +335,7 @@ static void leave_zombies(int count) {
   while (read(0, line, sizeof line) > 0) continue;
 }
 
-/** Every process makes more of them for ever, whatever is refused. */
+/** Every process forks for ever, also after a refusal. */
 static void bomb(void) {
   for (;;)
     if (fork() < 0) usleep(1000);

@@ -12,7 +12,7 @@ import type { TestEngine } from './start-engine.ts';
 /** What is written over TLS, as it is, and to whom. */
 interface Attack {
   readonly title: string;
-  /** Null: the greeting names nobody. */
+  /** Null: the ClientHello has no server name. */
   readonly serverName: string | null;
   /** Each is sent by itself. */
   readonly pieces: readonly string[];
@@ -47,7 +47,7 @@ const ATTACKS: readonly Attack[] = [
   { ...to(API, 'two lengths', post(API, smuggled, 'Content-Length: 0\r\n')), isAmbiguous: true },
   to(API, 'length and chunks', chunked(API, `0\r\n\r\n${smuggled}`, 'Content-Length: 5\r\n')),
   to(EVIL, 'chunks and length', chunked(EVIL, `0\r\n\r\n${smuggled}`, 'Content-Length: 4\r\n')),
-  to(EVIL, 'an encoding nobody knows', post(EVIL, smuggled, 'Transfer-Encoding: xchunked\r\n')),
+  to(EVIL, 'an unknown encoding', post(EVIL, smuggled, 'Transfer-Encoding: xchunked\r\n')),
   {
     ...to(API, 'a space before the colon', post(API, smuggled, 'Transfer-Encoding : chunked\r\n')),
     isAmbiguous: true,
@@ -69,7 +69,7 @@ const ATTACKS: readonly Attack[] = [
     mayArrive: /^GET \/attack$/,
   },
   {
-    // Nobody looks into it, so it stays what it is.
+    // The request is not searched, so it stays unchanged.
     ...to(
       EVIL,
       'a compressed body',
@@ -178,7 +178,7 @@ for (const isolation of CLASSES) {
 
     function assertNothingLeft(mayArrive: RegExp = /^$/): void {
       const elsewhere = world.requests.filter(({ name, said }) => name !== API || said.includes(EVIL));
-      assert.ok(!JSON.stringify(elsewhere).includes(VALUE), 'the value reached somebody else');
+      assert.ok(!JSON.stringify(elsewhere).includes(VALUE), 'the value reached another host');
       assert.doesNotMatch(JSON.stringify(elsewhere), /\$MSB|%24MSB|API_KEY|TVNCX0FQSV9LRV/i);
       const begun = world.begun
         .filter((line) => !line.startsWith(API))
@@ -235,8 +235,8 @@ for (const isolation of CLASSES) {
       assert.doesNotMatch(stdout, /you are/);
     });
 
-    test('nobody sends under an address that is not the own', async () => {
-      // Of nobody: what came back from the far end's own address the far end itself would drop.
+    test('packets with a forged source address are dropped', async () => {
+      // An unused address: the far end itself would drop packets from its own address.
       const foreign = '198.51.100.77';
       const script = `const dgram = require('node:dgram');
         const send = (from, text) => new Promise((done) => {

@@ -239,7 +239,7 @@ test('strict names are reached over TLS and HTTP, and not by what says no name',
   try {
     world.forget();
     const claimed = await unread.sh(`curl -sSk -m 20 https://${API}/claimed`);
-    assert.notEqual(claimed.code, 0, 'what nobody reads may be for anybody');
+    assert.notEqual(claimed.code, 0, 'a request that is not read may have any receiver');
     assert.deepEqual(world.begun, []);
     const tls = await sandbox.sh(`curl -sS -m 20 https://${API}/strict`);
     assert.equal(tls.stdout, `hello from ${API}\n`, tls.stderr);

@@ -57,7 +57,7 @@ export class SmallDisk implements Disposable {
     return bavail * bsize;
   }
 
-  /** What somebody else has on the disk takes all of it but this much. */
+  /** Fills the disk but for this much. */
   fill(leftBytes = 0): void {
     const bytes = this.freeBytes - leftBytes;
     const file = join(this.folder, `beside-${process.hrtime.bigint()}`);

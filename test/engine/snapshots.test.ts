@@ -70,7 +70,7 @@ for (const isolation of CLASSES) {
       await copy.remove();
     });
 
-    test('a running sandbox is copied with all that was written, and goes on, with whoever talks to it', async () => {
+    test('a running sandbox is copied with all that was written, and runs on with its connections', async () => {
       const origin = await startSandbox(engine, isolation, SMALL);
       const channel = await origin.connect();
       const terminal = await channel.exec({ cmd: '/bin/cat', tty: true });
@@ -123,7 +123,7 @@ test('a snapshot is told by its id, and by a digest of what is in it', async () 
   await assert.rejects(engine.client.createSnapshot({ id: '../x', sandboxId: sandbox.id }), {
     code: 'invalid_request',
   });
-  await assert.rejects(engine.client.createSnapshot({ id: 'x', sandboxId: 'nobody' }), {
+  await assert.rejects(engine.client.createSnapshot({ id: 'x', sandboxId: 'missing' }), {
     code: 'sandbox_not_found',
   });
   await engine.client.stopSandbox(sandbox.id);

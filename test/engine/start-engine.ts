@@ -16,7 +16,7 @@ import { Warden } from './warden.ts';
 
 const END_ENGINE = fileURLToPath(new URL('end-engine.ts', import.meta.url));
 const START_TIMEOUT_MS = 60_000;
-/** In the checkout: whoever can change it can change the tests too. */
+/** In the checkout: a process that can change this file can change the tests too. */
 const KNOWN_PROBES = fileURLToPath(new URL('../../node_modules/.cache/svc-probes.json', import.meta.url));
 
 export const BUSYBOX = 'svc/busybox';
@@ -239,7 +239,7 @@ export class TestEngine {
   }
 }
 
-/** A pool that no engine of another test has: whoever holds the socket of its name, until its process ends, has the pool. */
+/** Claims a pool of addresses for this process: the socket of its name, held until the process ends, is the lock. */
 export async function claimAddressPool(): Promise<string> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const pool = `10.${randomInt(64, 192)}.${randomInt(0, 64) * 4}.0/22`;

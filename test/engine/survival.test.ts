@@ -40,7 +40,7 @@ async function changeRecord(id: string, change: (record: StoredRecord) => object
   }
 }
 
-/** Content that is under way for as long as anybody takes it. */
+/** Endless content. */
 async function* endless(): AsyncGenerator<Uint8Array> {
   yield Buffer.from('half');
   await new Promise(() => undefined);
@@ -122,7 +122,7 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
-    test('a sandbox whose end nobody saw is reported as ended, not as running', async () => {
+    test('a sandbox that ended while no engine ran is reported as ended, not as running', async () => {
       const sandbox = await startSandbox(engine, isolation, {
         runtime: { cmd: ['/bin/sh', '-c', 'sleep 2; exit 4'] },
       });

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Waits for the end of its input; whoever closes it without this word has died or forgotten. */
+/** The warden waits for the end of its input; input that ends without this word means that the test died or forgot to clean up. */
 const DISMISSED = 'dismissed';
 const SCRIPT = `read -r word; [ "$word" = ${DISMISSED} ] || exec "$@"`;
 

@@ -23,7 +23,7 @@ after(async () => {
   await engine.destroy();
 });
 
-/** Handles of the sandboxes that are started and belong to nobody. */
+/** Handles of the sandboxes that are started and not yet taken. */
 function waiting(isolation: string): string[] {
   return recordsOf(engine)
     .filter(({ id, state, isolation: own }) => id === null && state === 'running' && own === isolation)
@@ -42,7 +42,7 @@ for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {
     test('a create takes a sandbox that waits, with all that its spec asks for', async () => {
       const prepared = await untilFull(isolation);
-      assert.deepEqual(await engine.client.listSandboxes(), [], 'those that wait are nobody’s');
+      assert.deepEqual(await engine.client.listSandboxes(), [], 'waiting sandboxes are not listed');
       const sandbox = await startSandbox(
         engine,
         isolation,
@@ -62,7 +62,7 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
-    test('a waiting sandbox knows the host volume of whoever takes it', async () => {
+    test('a waiting sandbox gets the host volume of the create that takes it', async () => {
       const prepared = await untilFull(isolation);
       const hostVolume = `host-${isolation}`;
       await engine.client.volumes.createVolume(hostVolume, 16);

@@ -24,7 +24,7 @@ interface Rest {
   };
 }
 
-/** The records say what is the case, sandbox by sandbox; so do the quotas, and the firewall lets through who is there and nobody else. */
+/** Checks that records, quotas and firewall rules agree with the sandboxes that exist. */
 export async function assertAgreement(installation: Installation): Promise<void> {
   const deadline = performance.now() + AGREE_MS;
   for (;;) {

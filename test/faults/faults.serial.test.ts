@@ -5,6 +5,6 @@ import { runRounds } from './rounds.ts';
 /** Always the same moments; `make soak` takes others, and more faults. */
 const SEED = 7;
 
-test('whatever is killed or hangs under load, nothing is done twice, lost or left behind', async (t) => {
+test('after a kill or freeze of any process under load nothing is done twice, lost or left behind', async (t) => {
   await runRounds({ faults: SHORT, random: generator(SEED), tell: (line) => t.diagnostic(line) });
 });

@@ -1,6 +1,6 @@
 import type { Target } from './installation.ts';
 
-/** What is frozen is not thawed: whoever watches it has to notice, and to replace it. `none`: load alone, for a while. */
+/** A frozen process is not continued: its supervisor has to detect and replace it. `none`: load alone, for a while. */
 export interface Fault {
   readonly kind: 'kill' | 'freeze' | 'none';
   readonly targets: readonly Target[];

@@ -77,7 +77,7 @@ export class Installation {
     const all = processes();
     const below = (pid: number): readonly Running[] => all.filter(({ parent }) => parent === pid);
     const supervisor = this.#child?.pid ?? 0;
-    // An engine that a supervisor took up is nobody's child.
+    // An engine that a supervisor adopted is not a child of it.
     const tini = all.filter(({ command }) => command.startsWith('tini ') && command.includes(this.folder));
     const engine = tini
       .flatMap(({ pid }) => below(pid))

@@ -7,7 +7,7 @@ import { BUSYBOX } from '../engine/start-engine.ts';
 
 const ANSWER_MS = 120_000;
 const PAUSE_MS = 100;
-/** Numbered lines, until somebody says stop; each is told from all others. */
+/** Prints numbered lines until the file `/tmp/stop` exists. */
 const COUNTER =
   'i=0; until [ -e /tmp/stop ]; do i=$((i+1)); echo "line $i"; [ $((i % 50)) = 0 ] && sleep 0.02; done; echo "last $i"';
 
@@ -146,7 +146,7 @@ export class Load {
     await this.#insist(`/v1/sandboxes/${id}`, undefined, 'DELETE');
   }
 
-  /** Runs on until it has an answer, whoever dies meanwhile. */
+  /** Repeats the command until it has an answer, also while processes of svc are killed. */
   async #command(script: string): Promise<string> {
     for (const deadline = Date.now() + ANSWER_MS; ; await delay(PAUSE_MS)) {
       try {
@@ -181,7 +181,7 @@ export class Load {
         this.#count += 1;
         return JSON.parse(last) as { readonly id: string };
       } catch (error) {
-        // Nobody listens, or whoever did was killed.
+        // The server does not listen yet, or was killed.
         if (error instanceof assert.AssertionError) throw error;
         last = String(error);
       }

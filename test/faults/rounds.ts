@@ -59,14 +59,14 @@ async function strike(installation: Installation, { kind, targets }: Fault): Pro
   // A part that is just being started anew is not there to be hit.
   let pids = find();
   await waitUntil(() => (pids = find()).length >= targets.length, { what: `${targets.join(' and ')} run` });
-  // All at once, and then whatever follows from it.
+  // All at once, before the first death has effects.
   for (const pid of pids) signal(pid, kind === 'kill' ? 'SIGKILL' : 'SIGSTOP');
   const struck = () => find().filter((pid) => pids.includes(pid));
   try {
     const what = `${targets.join(' and ')} ended`;
     await waitUntil(() => struck().length === 0, { timeoutMs: NOTICE_MS, what });
   } finally {
-    // Nobody noticed: what is left must at least hear that it is to end.
+    // Not detected: processes that are left must be able to handle SIGTERM.
     for (const pid of struck()) signal(pid, 'SIGCONT');
   }
 }

@@ -118,8 +118,8 @@ run_foreign_programs() {
   printf '%s' ":$name:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00$number\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$interpreter:F" >"$kinds/register"
 }
 
-# A machine of one's own: a name, an address, root's key, a user without rights. It trusts whom this machine trusts, because it
-# reaches the world through it, and gets npm packages from where this machine does.
+# Sets the machine up: its name, its address, root's key, a user without rights. It has the certificate authorities of this machine,
+# because it reaches the internet through it, and uses the same npm registry.
 settle() {
   local root=$1
   echo svc-guest >"$root/etc/hostname"
@@ -205,7 +205,7 @@ stop() {
     sleep 1
     waited=$((waited + 1))
   done
-  # SAFETY: the id QEMU wrote into its own file; its name is looked at, since the id may belong to somebody else by now.
+  # SAFETY: the id QEMU wrote into its own file; its name is checked, since another process may have the id by now.
   if [ -d "/proc/$pid" ] && grep -q qemu "/proc/$pid/comm"; then kill "$pid"; fi
   rm -f "$GUEST/pid"
 }

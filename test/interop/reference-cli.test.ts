@@ -161,8 +161,8 @@ test('run without a name leaves nothing, also when the command fails', async () 
 
 test('errors have the words that the client knows', async () => {
   assert.match(await failure(client.msb(['create', '--name', 'box', BUSYBOX])), /sandbox already exists/);
-  assert.match(await failure(client.msb(['exec', 'nobody', '--', 'true'])), /sandbox not found/);
-  assert.match(await failure(client.msb(['rm', 'nobody'])), /sandbox not found/);
+  assert.match(await failure(client.msb(['exec', 'missing', '--', 'true'])), /sandbox not found/);
+  assert.match(await failure(client.msb(['rm', 'missing'])), /sandbox not found/);
   assert.match(await failure(client.msb(['volume', 'rm', 'nothing'])), /volume not found/);
   const missing = ['create', '--name', 'bad', '--pull', 'never', 'no-such-image:1'];
   assert.match(await failure(client.msb(missing)), /bad/);

@@ -100,7 +100,7 @@ export class ReferenceClient {
     return withNewerLibc([process.execPath, ...words], { least: BUILD.libc, folder: this.folder });
   }
 
-  /** As `msb` for somebody at a terminal of 33 lines, who types something once the screen shows something. */
+  /** Runs `msb` at a terminal of 33 lines, and types a text once the screen shows another. */
   async msbAtTerminal(args: readonly string[], typed: Typed): Promise<Ended> {
     const command = this.node(MSB, ...args)
       .map(quoted)

@@ -100,7 +100,7 @@ test('a web stream can be piped into a file', async () => {
   await assert.rejects(nowhere, (error) => SvcError.is(error, 'not_found'));
 });
 
-test('a reader who leaves early, and a caller who aborts, harm nobody else', async () => {
+test('a reader who leaves early, and a caller who aborts, disturb no other call', async () => {
   const { files, commands } = real.sandbox;
   await commands.run('dd', ['if=/dev/zero', 'of=/tmp/zeros', 'bs=1M', 'count=32']);
   for await (const chunk of files.readStream('/tmp/zeros')) {
@@ -111,7 +111,7 @@ test('a reader who leaves early, and a caller who aborts, harm nobody else', asy
   const reading = (async () => {
     for await (const _ of files.readStream('/tmp/zeros', { signal: controller.signal })) {
       controller.abort();
-      // Busy with what came before: what was read ahead fails meanwhile, and nobody is there to be told.
+      // Meanwhile the read-ahead fails, and its rejection must be handled.
       for (let turns = 0; turns < 10; turns++) await new Promise((resolve) => setImmediate(resolve));
     }
   })();
@@ -206,7 +206,7 @@ test('the first file of a tree that fails ends the copy, is named, and nothing g
     return /^\/tmp\/partly\/f-[0-4]: /.test(error.message);
   });
   const count = done.length;
-  // Calls of one connection are answered in their order, so whatever went on would be there by now.
+  // Calls of one connection are answered in their order, so further progress would be there by now.
   await sandbox.files.stat('/tmp/partly');
   assert.equal(done.length, count);
 });

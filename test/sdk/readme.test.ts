@@ -42,7 +42,7 @@ function examples(): readonly Example[] {
 
 let server: TestServer;
 let env: NodeJS.ProcessEnv;
-/** A project of somebody with Node 22, who has compiled the examples; `own` is a key of an organization of its own. */
+/** A project of a user with Node 22, with compiled examples; `own` is a key of its own organization. */
 let project = '';
 let own = '';
 

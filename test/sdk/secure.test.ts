@@ -70,7 +70,7 @@ test('a channel is encrypted for a server whose certificate is known, and refuse
   const channel = await ChannelClient.connect(transport);
   const { stdout } = await channel.run({ cmd: 'head', args: ['-c', '3000000', '/dev/zero'] });
   assert.equal(stdout.length, 3_000_000);
-  // Who has several certificates chooses by it, and some refuse whoever names none.
+  // Servers with several certificates choose by the server name, and some refuse connections without one.
   assert.equal(asked.at(-1), 'localhost');
   const stranger = `wss://127.0.0.1:${port}/v1/sandboxes/${sandboxId}/agent`;
   await assert.rejects(dialNode({ ...request, url: stranger }), (error) =>

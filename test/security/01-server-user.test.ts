@@ -41,7 +41,7 @@ const BESIDES = [
 
 interface Scene {
   readonly dataFolder: string;
-  /** A file of root's that nobody else may read. */
+  /** A file that only root may read. */
   readonly victim: string;
   /** A path in a folder of root's where there is nothing. */
   readonly empty: string;

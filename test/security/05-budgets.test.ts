@@ -9,7 +9,7 @@ import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixtu
 import { TestEngine } from '../engine/start-engine.ts';
 
 /**
- * The engine has one thread. Whatever a guest does to keep it busy, it gets the share of `engine/src/guest/thread-budget.ts`: the guest
+ * The engine has one thread. A guest that keeps it busy gets the share of `engine/src/guest/thread-budget.ts`: the guest
  * waits, and its neighbours are served. Times are only ever used as upper bounds of what may have happened in them.
  */
 const MIB = 1024 * 1024;
@@ -104,7 +104,7 @@ for (const isolation of CLASSES) {
   });
 }
 
-/** Whatever goes on: a new sandbox starts and runs something, and so does one that is there. */
+/** Checks that a new sandbox starts and runs a command during an attack, and so does an old one. */
 async function neighbourIsServed(): Promise<void> {
   const neighbour = await startSandbox(engine, 'container');
   for (let count = 0; count < 10; count++) assert.equal((await neighbour.sh('echo fine')).stdout, 'fine\n');

@@ -117,7 +117,7 @@ for (const isolation of CLASSES) {
 
 test('the quota of a sandbox of gVisor is that of its vCPUs, of which it may use at once what it saved', async () => {
   const sandbox = await startSandbox(server.engine, 'gvisor');
-  // Its kernel has two CPUs all the same: with one, whatever of it waits for the host holds up the rest.
+  // Its kernel has two CPUs all the same: with one, a thread of it that waits for the host blocks the others.
   assert.equal((await sandbox.sh('ls -d /sys/devices/system/cpu/cpu[0-9] | wc -l')).stdout.trim(), '2');
   const place = await cgroupOf(sandbox.hostPids()[0] ?? 0);
   assert.equal(await settingOf(place, { 1: 'cpu.cfs_quota_us', 2: 'cpu.max' }), 100_000);

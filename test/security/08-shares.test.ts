@@ -70,7 +70,7 @@ async function answerTo(socket: Socket, text: string): Promise<string> {
   return await Promise.race([answered, closed]);
 }
 
-test('unfinished requests without a key reset nobody, from one address or from a whole IPv6 network', async (t) => {
+test('unfinished requests without a key reset no connection of others, from one address or from a whole IPv6 network', async (t) => {
   const limits = { ...DEFAULT_LIMITS, maxConnections: MAX_CONNECTIONS };
   const { server, victim } = await open(t, { limits });
   // They wait for their next request, at the address that the flood comes from: only their key keeps them apart from it.

@@ -9,7 +9,7 @@ import { GuestProbe } from '../engine/guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
 
-/** From inside, where the operator gave sandboxes IPv6: nobody on the link is spoken for, and nobody inside is reached. */
+/** Attacks from a sandbox with IPv6: it cannot forge addresses on its link, and cannot reach the operator's networks. */
 let engine: TestEngine;
 let victim: TestSandbox;
 let attacks: GuestProbe;
@@ -32,7 +32,7 @@ before(async () => {
   everywhere = createServer((socket) => socket.on('error', () => undefined).end('reached'));
   everywhere.listen(0, '::');
   await once(everywhere, 'listening');
-  // What is behind our first chain, whatever becomes of it there.
+  // Records packets after our first chain, before any other decision.
   const udp = 'udp dport 9 add @sources { ip6 saddr }';
   const icmp = 'meta l4proto ipv6-icmp add @kinds { icmpv6 type }';
   const chain = `chain behind { type filter hook prerouting priority raw + 1; policy accept; ${udp}; ${icmp}; };`;
@@ -80,7 +80,7 @@ for (const isolation of CLASSES) {
       return (await sandbox.run({ cmd: '/bin/probe', args: [what, 'eth0', ...addresses] })).stdout;
     };
 
-    test('nothing is sent under an address of somebody else', async () => {
+    test('packets with a forged source address are dropped', async () => {
       const { address: other } = await linkOf(victim);
       const forged = [other, '2001:db8::7', 'fe80::7', link.gateway];
       const told = await attack('forge', link.gateway, ...forged, link.address);
@@ -105,7 +105,7 @@ for (const isolation of CLASSES) {
       );
       const known = (await command('ip', '-6', 'neigh', 'show', 'nud', 'all')).split('\n');
       assert.ok(known.filter((line) => /^(?:fe80|ff02)::/.test(line)).length < 100, `${known.length}`);
-      // Whoever needs a place in the table gets one: questions still reach the resolver over IPv6.
+      // The neighbour table has space for others: queries still reach the resolver over IPv6.
       const { gateway } = await linkOf(victim);
       const asked = await victim.sh(`nslookup -type=a example.invalid ${gateway} 2>&1`);
       assert.doesNotMatch(asked.stdout, /No buffer space|unreachable/);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-/** Whoever gives the server an address, of a webhook or of an identity provider, gets it to ask nobody inside. */
+/** Server-side request forgery: addresses of webhooks and identity providers cannot lead the server to internal hosts. */
 const CHILD = join(import.meta.dirname, 'outbound-target.ts');
 /** This host has an address that is public elsewhere, as hosts of a hosting company do. */
 const SURROUNDINGS = `
@@ -32,7 +32,7 @@ async function ask(...urls: readonly string[]): Promise<{ outcomes: string[]; co
   }
 }
 
-test('a name that leads inside is asked by nobody, in whatever disguise, and also when it led elsewhere before', async () => {
+test('a name that resolves to an internal address is not connected to, in any notation, and also after DNS rebinding', async () => {
   const names = ['inside', 'mapped', 'translated', 'tunnelled', 'own', 'rebound', 'rebound'];
   const { outcomes, connections } = await ask(...names.map((name) => `https://${name}.example/`));
   assert.equal(connections, 0, outcomes.join('\n'));
@@ -41,7 +41,7 @@ test('a name that leads inside is asked by nobody, in whatever disguise, and als
   assert.match(outcomes[5] ?? '', /ENETUNREACH/);
 });
 
-test('a network that this host is part of is inside, whatever its range, and by way of translators too', async () => {
+test('networks of this host are internal, in any address range, and through address translators too', async () => {
   const hosts = [
     '192.5.6.1',
     '192.5.6.30',

@@ -134,7 +134,7 @@ for (const [name, place] of PLACES) {
   });
 }
 
-test('a folder with files of any owner is read as nobody of the host, whatever file system it is on', async (t) => {
+test('a folder with files of any owner is read without rights on the host, on every file system', async (t) => {
   const folderOf = (name: string) => mkdtemp(join(base, name));
   const [lower, lowest, stacked] = [await folderOf('a-'), await folderOf('b-'), await folderOf('c-')];
   const owners = [0, 1000, 3_000_000];
@@ -170,7 +170,7 @@ test('a folder with files of any owner is read as nobody of the host, whatever f
   }
 });
 
-test('files that tar makes belong to the ids that it named, and to nobody else while it runs', async () => {
+test('files that tar makes belong to the ids of the archive, and to no other user while it runs', async () => {
   const archive = join(base, 'owners.tar');
   const source = join(base, 'source');
   await mkdir(source);

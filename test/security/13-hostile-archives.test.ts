@@ -28,7 +28,7 @@ const BLOCK_BYTES = 512;
 /** What makes an archive look like that of an image, or like that of a root file system. */
 const KINDS = { 'docker archive': 'manifest.json', 'OCI layout': 'index.json', 'root file system': 'etc/' };
 
-test('archives with headers without end are refused, whatever they are archives of', async () => {
+test('archives of every kind with endless headers are refused', async () => {
   const evil: Readonly<Record<string, readonly Buffer[]>> = {
     'a header of more than a mebibyte': [await extended('x', records(2 * MIB)), await plain('a')],
     'a name without end': [await plain('n'.repeat(MIB / 2))],
@@ -105,8 +105,8 @@ interface Readers {
 }
 
 /**
- * Those of our engine, once both have become what they are to be: until then they are svc-host. From then on they stand still, so that
- * they are there for as long as somebody looks at them.
+ * Those of our engine, once both have become what they are to be: until then they are svc-host. From then on they are stopped, so that
+ * the test can examine them.
  */
 async function catchReaders(): Promise<Readers> {
   let readers: Readers | undefined;
@@ -120,7 +120,7 @@ async function catchReaders(): Promise<Readers> {
     if (!areHeld) letGo(readers);
     return areHeld;
   }, 'the archive is being read');
-  return readers ?? assert.fail('nobody reads it');
+  return readers ?? assert.fail('no process reads it');
 }
 
 function letGo(readers: Readers): void {

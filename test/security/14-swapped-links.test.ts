@@ -55,10 +55,10 @@ for (const { build, name, program } of BUILDS) {
       await outcome.remove();
     });
 
-    test('a volume that is led onto the devices harms nobody', async () => {
+    test('a volume whose link points at the devices harms no device', async () => {
       const before = SETTINGS.map((path) => readFileSync(path, 'utf8'));
       const outcome = await started('/one/place', '../dev');
-      // In gVisor it lands there, in the sandbox of whoever shares the volume with such neighbours, and on nothing of the host.
+      // In gVisor it lands there, in a sandbox that shares the volume with the attacker, and on nothing of the host.
       if (isolation === 'container') assert.ok(outcome instanceof PlatformError, 'it was started');
       if (!(outcome instanceof PlatformError)) {
         for (const path of MASKED)

@@ -67,7 +67,7 @@ for (const isolation of CLASSES) {
       }
     });
 
-    test('who takes the place of another finds nothing of it', async () => {
+    test('a sandbox that reuses an address, a user id or a folder finds no data of the last one', async () => {
       const places = new Set<string>();
       let again = 0;
       for (let count = 0; count < 30 && again < 2; count++) {

@@ -7,7 +7,7 @@ import { BUSYBOX } from '../engine/start-engine.ts';
 import { TestServer } from '../e2e/start-server.ts';
 
 /**
- * A page of a sandbox, opened in a real browser by somebody who also uses the API and another preview: what it gets of either. The server
+ * A page of a sandbox in a real browser whose user also uses the API and another preview: it can read neither. The server
  * is one of development, which asks for no key, nor for tokens of previews on its own machine: nothing but where a request comes
  * from keeps a page out.
  */
@@ -112,7 +112,7 @@ suite('hostile pages', { concurrency: false }, () => {
     // Newer browsers ask their user about it; nothing here may rest on that.
     const older = ['--disable-features=LocalNetworkAccessChecks'];
     const browser = await openBrowser(t, url, [], [REBOUND], older);
-    // The page came from whoever then led its name here.
+    // DNS rebinding: the page was loaded from another address of the same name.
     await browser.route(url, async (route) => await route.fulfill({ contentType: 'text/html', body: '' }));
     await browser.goto(url);
     const ask = (path: string, options: string) =>
@@ -126,7 +126,7 @@ suite('hostile pages', { concurrency: false }, () => {
     assert.deepEqual(await namesOfSandboxes(), before);
   });
 
-  test('/docs runs its own script alone, and lets nobody frame it', async (t) => {
+  test('/docs runs its own script alone, and cannot be framed', async (t) => {
     const browser = await openBrowser(t, `${server.url}/docs?<script>window.intruded=1</script>`);
     await browser.goto(`${server.url}/docs#<img src=x onerror=window.intruded=1>`);
     const run = `new Promise((resolve) => {

@@ -17,11 +17,11 @@ import {
 } from '../dashboard/dashboard-fixture.ts';
 
 /**
- * What code in a sandbox, or a lesser member, puts in front of somebody who looks at the dashboard, signed in as the owner: it runs
- * nothing there, makes the browser ask nobody, and leaves a page behind that can be used.
+ * Results of code and texts of lesser members in the dashboard of the owner: they run no script, make the browser send no request,
+ * and leave the page usable.
  */
 const TABLE = 'application/vnd.svc.table+json';
-/** Sends results in the driver's name, of whatever shape. */
+/** Sends results of any shape in the driver's name. */
 const FORGE = `import json, os
 def forge(**data):
     data = json.dumps({"data": {kind.replace("_", "/", 1): form for kind, form in data.items()}}).encode()
@@ -51,14 +51,14 @@ const MARKS = 'a\u202Egpj\u2066\u200B\u009B8m\u001B[8m';
 const INVISIBLE = String.raw`/[\u0000-\u0008\u000E-\u001F\u007F-\u009F\u061C\u200B\u200E\u200F\u202A-\u202E\u2066-\u2069]/`;
 /** All that a page shows or says of itself. */
 const TEXTS = `[document.title, document.body.textContent, ...[...document.querySelectorAll('[title], [aria-label]')].map((each) => each.title + each.ariaLabel)].join(' ')`;
-/** Told in the page by whatever gets to do something there. */
+/** Functions that report a script that runs in the page. */
 const TRAPS = `if (location.hostname === '127.0.0.1') {
 window.confirm = () => true;
 window.open = (url) => { window.broken = 'opened ' + url; return null; };
 Object.defineProperty(navigator, 'clipboard', { value: { writeText: async () => { window.broken = 'copied'; } } });
 }`;
 
-test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER, async (t) => {
+test('results of a sandbox run no script in the dashboard', IN_A_BROWSER, async (t) => {
   const elsewhere = await startElsewhere(t);
   const dashboard = await startDashboard(t, { others: [elsewhere.url] });
   const { page, server, complaints } = dashboard;

@@ -12,9 +12,9 @@ import { HOSTILE_ARGS, makeHostileWorld, type HostileWorld } from './hostile-wor
 import { READS, shownBy } from './hostile-reads.ts';
 
 /**
- * Whatever a member, or code in a sandbox, may choose, stored through REST and then listed: it is refused by the name of its field, or
- * it is text in front of whoever sees it, and nothing else. The places come from the table of operations, so that a new field, or
- * something new to list, makes these fail until it is said here what becomes of it.
+ * Hostile texts in every field that a member or code in a sandbox may choose, stored through REST and then listed: each is refused by
+ * the name of its field, or shown as plain text. The fields come from the table of operations, so that a new field, or
+ * a new list, makes these tests fail until it is added here.
  */
 let token = '';
 let world: HostileWorld;
@@ -60,7 +60,7 @@ test('of everything that can be read it is known where it is shown', () => {
   assert.deepEqual(Object.keys(READS).toSorted(), reads.map(([name]) => name).toSorted());
 });
 
-test('what was kept is text on the terminal of whoever lists it, and programs get it as it is', async () => {
+test('stored texts are plain text on a terminal, and programs get them unchanged', async () => {
   const { known, client } = world;
   await waitUntil(async () => (await ann('net', 'log', 'box')).stdout.includes('nnn.example'));
   const { stdout: log } = await ann('net', 'log', 'box');
@@ -128,7 +128,7 @@ test('programs here write nothing else into their logs', async () => {
   assert.doesNotMatch(stdout, /^forged/m);
 });
 
-/** Everything else refuses whatever hides something. */
+/** Operations that accept invisible characters; all others refuse them. */
 const KEPT = [
   'apiKeys.create',
   'contexts.create',

@@ -7,7 +7,7 @@ open_way() { echo "OPEN: $*"; }
 # Whether a file can be opened for writing.
 can_write() { [ -e "$1" ] && (exec 3>>"$1") 2>/dev/null; }
 
-# 1. Sockets of whoever runs the containers.
+# 1. Sockets of the container engine.
 for path in /var/run/docker.sock /run/docker.sock /run/containerd/containerd.sock /run/crio/crio.sock /run/podman/podman.sock \
   /var/run/docker/libcontainerd/docker-containerd.sock /run/systemd/private /run/dbus/system_bus_socket; do
   [ -S "$path" ] && open_way "socket $path"

@@ -46,7 +46,7 @@ cp /bin/busybox /tmp/suid && chmod 4755 /tmp/suid
 [ "$(su user -c '/tmp/suid id -u' 2>/dev/null || echo 1000)" = 0 ] && open_way 'set-user-id programs'
 rm -f /tmp/suid
 
-# 4. Descriptors and folders that were left open by whoever started us.
+# 4. Descriptors and folders that the parent process left open.
 for fd in /proc/self/fd/* /proc/1/fd/*; do
   target=$(readlink "$fd" 2>/dev/null) || continue
   case $target in /proc/*/fd* | /dev/null | pipe:* | socket:* | anon_inode:* | /.svc | /.svc/*) ;; /*) [ -d "$target" ] && open_way "descriptor $fd: $target" ;; esac
@@ -61,7 +61,7 @@ for address in 169.254.169.254:80 100.100.100.200:80 127.0.0.1:22 127.0.0.1:5555
   timeout 1 nc -w 1 "${address%:*}" "${address#*:}" </dev/null >/dev/null 2>&1 && open_way "address $address"
 done
 
-# 6. A shared memory or queue of somebody else's.
+# 6. Shared memory or queues of other processes.
 [ "$(ipcs -m 2>/dev/null | grep -c '^0x')" = 0 ] || open_way 'shared memory of others'
 grep -q . /proc/sysvipc/msg 2>/dev/null && [ "$(wc -l </proc/sysvipc/msg)" -gt 1 ] && open_way 'queues of others'
 exit 0

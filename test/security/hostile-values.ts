@@ -164,7 +164,7 @@ function creates(): readonly object[] {
   ];
 }
 
-/** Operations whose texts nobody is shown, with the reason. */
+/** Operations whose texts are never shown, with the reason. */
 const NOT_SHOWN: Partial<Record<RestOperationName, string>> = {
   'code.run': 'the code runs and is forgotten',
   'code.stream': 'the code runs and is forgotten',
@@ -197,7 +197,7 @@ export interface Caller {
   readonly slug: string;
 }
 
-/** Places of the table that no example has and nothing is said about: whoever adds one says here what becomes of it. */
+/** Fields of the table of operations without an example and without an entry here. */
 export function forgottenPlaces(known: Known): readonly string[] {
   return placesByOperation().flatMap(([name, places]) => {
     const examples = EXAMPLES[name]?.(known) ?? [];

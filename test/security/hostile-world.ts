@@ -67,7 +67,7 @@ export async function makeHostileWorld(
   const caller: Caller = { url: server.url, token, slug };
   const sent = [...(await nameHostile(caller, known)), ...(await sendHostile(caller, known))];
   await box.exec('python3', ['-c', ASK, JSON.stringify(ASKED)]);
-  // What they were made of is shown once they were started, whatever came of it.
+  // Their source is shown once they were started, also after a failed start.
   for await (const made of Sandbox.list({ client }))
     if (made.status === 'created') await made.start().catch(() => undefined);
   return { client, box, known, sent };

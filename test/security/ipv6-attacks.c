@@ -27,7 +27,7 @@ static struct sockaddr_in6 place(const char *address, uint16_t port) {
 
 static void tell(const char *name, long result) { printf("%s %s\n", name, result < 0 ? strerrorname_np(errno) : "ok"); }
 
-/** A datagram under an address that is somebody else's. Binding to it needs no right. */
+/** A datagram under an address of another sandbox. Binding to it needs no right. */
 static void forge(const char *from, const char *to) {
   int fd = socket(AF_INET6, SOCK_DGRAM, 0), yes = 1;
   struct sockaddr_in6 source = place(from, 0), target = place(to, DISCARD);
@@ -56,7 +56,7 @@ static void advertise(const char *gateway) {
   close(fd);
 }
 
-/** So many addresses that a table of neighbours has no room for them: groups, and whoever might be on the link. */
+/** So many addresses that a table of neighbours has no room for them: groups, and possible neighbours. */
 static void flood(void) {
   int fd = socket(AF_INET6, SOCK_DGRAM, 0);
   for (int i = 0; i < GROUPS * 2; i++) {

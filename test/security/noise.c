@@ -58,7 +58,7 @@ static struct sockaddr_in place(const char *address, uint16_t port) {
   return result;
 }
 
-/** Connections that nobody answers, from port after port. */
+/** Connections without an answer, from port after port. */
 static void connect_one(const char *where) {
   struct sockaddr_in address = place(where, 80);
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);

@@ -11,7 +11,7 @@ import { flawOfTarget, sendOutbound } from '../../packages/server/src/outbound/s
 
 /**
  * Part of 12-outbound-targets.test.ts, in a network of its own where this process is the resolver and the victim: asks for the addresses
- * of its arguments and prints what came of it, and whether anybody was connected to.
+ * of its arguments and prints what came of it, and the number of connections made.
  */
 const PUBLIC_ONLY = { mayReachInside: false };
 /** What each name leads to: the first time, and ever after. */

@@ -105,7 +105,7 @@ static struct outcome take_in_children(int (*get)(void)) {
   return total;
 }
 
-/* Fills connections of its own that nobody reads from; counts MiB. */
+/* Fills connections of its own that are never read; counts MiB. */
 static struct outcome fill_sockets(void) {
   static char block[65536];
   struct outcome outcome = {0};

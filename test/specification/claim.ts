@@ -68,7 +68,7 @@ export function claim(id: string, says: string, how: string, proof: Proof, more:
   };
 }
 
-/** A row about the server, whatever isolates its sandboxes. */
+/** A row about the server, the same for each isolation. */
 export function claimOnce(id: string, says: string, how: string, proof: Proof, more: More = {}): Claim {
   return claim(id, says, how, proof, { ...more, isOnce: true });
 }

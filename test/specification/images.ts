@@ -24,7 +24,7 @@ export async function importImages(engine: TestEngine): Promise<void> {
   await importConfigured(engine, CONFIGURED, config, await busyboxEntries());
 }
 
-/** In the registry, and on the host when somebody has pulled it. */
+/** In the registry, and on the host after a pull. */
 export const PRIVATE_IMAGE = 'private';
 
 export async function pushBusybox(registry: TestRegistry, repository: string): Promise<void> {

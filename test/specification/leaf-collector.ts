@@ -41,7 +41,7 @@ export class LeafCollector {
   }
 
   walk(id: string, given: object, side: Side): void {
-    // Schemas of the contract are JSON Schema, whatever their types say beside it.
+    // Schemas of the contract are JSON Schema; their types say more.
     const schema = given as JsonSchema & Bounds;
     const { anyOf, items, properties } = schema;
     if (anyOf !== undefined) return anyOf.forEach((branch) => this.walk(id, branch, side));

@@ -74,7 +74,7 @@ async function start(ground: Ground): Promise<OptionedServer> {
   };
 }
 
-/** Of a document that anybody may read; `fetch` would not let the name of the host be changed. */
+/** The status of a request for a public document; `fetch` would not let the Host header be changed. */
 async function statusOf(port: number, headers: Readonly<Record<string, string>>): Promise<number> {
   const asked = request({ host: '127.0.0.1', port, path: '/openapi.json', headers });
   asked.end();

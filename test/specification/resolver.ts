@@ -11,7 +11,7 @@ const ADDRESSES = { [PUBLIC_NAME]: '1.2.3.4', [PRIVATE_NAME]: '10.9.9.9' };
 const NO_SUCH_NAME = 0x8183;
 const TYPE_A = 1;
 
-/** Knows two names, which nobody else does. */
+/** Starts a resolver that alone knows two names. */
 export async function startResolver(): Promise<SampleResolver> {
   return await startSampleResolver('127.0.0.1', (query) => {
     const found = Object.entries(ADDRESSES).find(([name]) => query.includes(encodeName(name)));

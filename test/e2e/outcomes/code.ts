@@ -10,7 +10,7 @@ type Body = Reply['body'];
 const PYTHON = { image: { type: 'oci', reference: 'python' } };
 const MAX_CONTEXTS = 16;
 const of = ({ id }: Body) => ({ params: { sandbox_id: id } });
-const NOBODY = { id: UNKNOWN_ID };
+const UNKNOWN = { id: UNKNOWN_ID };
 
 /** What is asked of a context. */
 const REQUESTS = {
@@ -95,7 +95,7 @@ code.add('contexts.list', 'ok', async (call) => {
   await call('contexts.remove', one(box, id));
   return reply;
 });
-code.add('contexts.list', 'sandbox_not_found', (call) => call('contexts.list', of(NOBODY)));
+code.add('contexts.list', 'sandbox_not_found', (call) => call('contexts.list', of(UNKNOWN)));
 code.add('contexts.get', 'ok', async (call, world) => {
   const name = world.fresh('context');
   const { id } = await createIn(box, call, name);
@@ -146,7 +146,7 @@ for (const operation of ABOUT_ONE) {
     if (body === undefined) return one(sandbox, context);
     return { ...of(sandbox), body: { ...(body as object), context } };
   };
-  code.add(operation, 'sandbox_not_found', (call) => call(operation, about(NOBODY, 'x')));
+  code.add(operation, 'sandbox_not_found', (call) => call(operation, about(UNKNOWN, 'x')));
   code.add(operation, 'sandbox_not_running', async (call, world) => {
     return await call(operation, about(await world.created(), 'x'));
   });
@@ -161,7 +161,7 @@ for (const operation of BEGINNING) {
   });
 }
 code.add('contexts.create', 'sandbox_not_found', async (call) => {
-  return await call('contexts.create', { ...of(NOBODY), ...CODE_REQUESTS['contexts.create'] });
+  return await call('contexts.create', { ...of(UNKNOWN), ...CODE_REQUESTS['contexts.create'] });
 });
 code.add('contexts.create', 'sandbox_not_running', async (call, world) => {
   return await call('contexts.create', { ...of(await world.created()), ...CODE_REQUESTS['contexts.create'] });

@@ -17,7 +17,7 @@ let deaf: Body;
 let unheard: Body;
 const answers = new Map<string, Promise<Reply>>();
 
-/** Nobody waits for it for ever; but as it takes them a while, they begin before it is looked what they got. */
+/** Sends every request at once, because each takes a while to fail; the answers are checked later. */
 export async function askDeafSandbox(world: World): Promise<void> {
   deaf = await world.running();
   unheard = await startIn(deaf, world.caller('key'));
@@ -26,7 +26,7 @@ export async function askDeafSandbox(world: World): Promise<void> {
   for (const way of ['key', 'user'] as const) {
     const ask = (operation: RestOperationName, request: Parts) => {
       const answer = world.caller(way)(operation, request);
-      // Whoever looks at it finds out.
+      // The check of this answer reports the failure.
       answer.catch(() => undefined);
       answers.set(`${operation} ${way}`, answer);
     };
@@ -52,7 +52,7 @@ let stopping: Promise<unknown>;
 deafSandbox.phase('processes of a sandbox that is being stopped', {
   enter: async ({ server }) => {
     const { client } = server.engine;
-    // Longer than anybody waits, because nobody in it hears that it is to end.
+    // Longer than any timeout: no process of the sandbox handles the signal.
     stopping = client.stopSandbox(deaf.id, { graceMs: 120_000 });
     const isStopping = async () => (await client.getSandbox(deaf.id)).state === 'stopping';
     await waitUntil(isStopping, { timeoutMs: 60_000, what: 'it is being stopped' });

@@ -89,7 +89,7 @@ for (const [name, operation] of TABLE) {
   });
 }
 
-everyOperation.phase('every operation for whoever asked too often', {
+everyOperation.phase('every operation for callers over their rate limit', {
   enter: async (world) => {
     await world.server.stop();
     world.server = world.server.with('--rate-limit', '0');

@@ -5,7 +5,7 @@ import { UNKNOWN_ID, type Reply } from './world.ts';
 type Body = Reply['body'];
 
 const of = ({ id }: Body) => ({ params: { sandbox_id: id } });
-const NOBODY = { id: UNKNOWN_ID };
+const UNKNOWN = { id: UNKNOWN_ID };
 const HOUR = { max_duration_secs: 3600 };
 const OLD = { 'if-match': '"99999"' };
 
@@ -22,7 +22,7 @@ lifecycle.add('lifecycle.update', 'ok', async (call, world) => {
   return reply;
 });
 lifecycle.add('lifecycle.update', 'sandbox_not_found', (call) =>
-  call('lifecycle.update', { ...of(NOBODY), body: HOUR }),
+  call('lifecycle.update', { ...of(UNKNOWN), body: HOUR }),
 );
 lifecycle.add('lifecycle.update', 'invalid_state_transition', async (call, world) => {
   return await call('lifecycle.update', { ...of(await world.created()), body: { ends_in_secs: 60 } });
@@ -36,7 +36,7 @@ lifecycle.add('lifecycle.keepAlive', 'ok', async (call, world) => {
   await call('sandboxes.remove', of(box));
   return reply;
 });
-lifecycle.add('lifecycle.keepAlive', 'sandbox_not_found', (call) => call('lifecycle.keepAlive', of(NOBODY)));
+lifecycle.add('lifecycle.keepAlive', 'sandbox_not_found', (call) => call('lifecycle.keepAlive', of(UNKNOWN)));
 lifecycle.add('lifecycle.keepAlive', 'sandbox_not_running', async (call, world) => {
   return await call('lifecycle.keepAlive', of(await world.created()));
 });

@@ -9,7 +9,7 @@ type Body = Reply['body'];
 const MAX_PREVIEWS = 1000;
 const PORT = { port: 3000 };
 const of = ({ id }: Body) => ({ params: { sandbox_id: id } });
-const NOBODY = { id: UNKNOWN_ID };
+const UNKNOWN = { id: UNKNOWN_ID };
 
 let box: Body;
 
@@ -26,7 +26,7 @@ previews.add('previews.create', 'ok', async (call) => {
   return reply;
 });
 previews.add('previews.create', 'sandbox_not_found', (call) =>
-  call('previews.create', { ...of(NOBODY), body: PORT }),
+  call('previews.create', { ...of(UNKNOWN), body: PORT }),
 );
 previews.add('previews.open', 'ok', async (call) => {
   const reply = await call('previews.open', { ...of(box), body: { ...PORT, expires_in_secs: 60 } });
@@ -34,7 +34,7 @@ previews.add('previews.open', 'ok', async (call) => {
   return reply;
 });
 previews.add('previews.open', 'sandbox_not_found', (call) =>
-  call('previews.open', { ...of(NOBODY), body: PORT }),
+  call('previews.open', { ...of(UNKNOWN), body: PORT }),
 );
 previews.add('previews.list', 'ok', async (call) => {
   const { id, token } = (await call('previews.create', { ...of(box), body: PORT })).body;
@@ -43,7 +43,7 @@ previews.add('previews.list', 'ok', async (call) => {
   assert.ok(!JSON.stringify(reply.body).includes(token));
   return reply;
 });
-previews.add('previews.list', 'sandbox_not_found', (call) => call('previews.list', of(NOBODY)));
+previews.add('previews.list', 'sandbox_not_found', (call) => call('previews.list', of(UNKNOWN)));
 previews.add('previews.revoke', 'ok', async (call) => {
   const { id } = (await call('previews.create', { ...of(box), body: PORT })).body;
   const reply = await call('previews.revoke', { params: { sandbox_id: box.id, preview_id: id } });

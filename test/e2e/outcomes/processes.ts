@@ -8,7 +8,7 @@ import { UNKNOWN_ID, type Call, type Reply } from './world.ts';
 type Body = Reply['body'];
 
 const of = ({ id }: Body) => ({ params: { sandbox_id: id } });
-const NOBODY = { id: UNKNOWN_ID };
+const UNKNOWN = { id: UNKNOWN_ID };
 /** As many as may follow the output of one sandbox. */
 const MAX_READERS = 64;
 
@@ -32,7 +32,7 @@ processes.add('processes.start', 'ok', async (call, world) => {
   return reply;
 });
 processes.add('processes.start', 'sandbox_not_found', async (call) => {
-  return await call('processes.start', { ...of(NOBODY), body: { cmd: 'true' } });
+  return await call('processes.start', { ...of(UNKNOWN), body: { cmd: 'true' } });
 });
 processes.add('processes.start', 'sandbox_not_running', async (call, world) => {
   return await call('processes.start', { ...of(await world.created()), body: { cmd: 'true' } });
@@ -59,7 +59,7 @@ processes.add('processes.list', 'ok', async (call) => {
 processes.add('processes.list', 'invalid_cursor', async (call) => {
   return await call('processes.list', { ...of(box), query: { cursor: 'none' } });
 });
-processes.add('processes.list', 'sandbox_not_found', (call) => call('processes.list', of(NOBODY)));
+processes.add('processes.list', 'sandbox_not_found', (call) => call('processes.list', of(UNKNOWN)));
 processes.add('processes.get', 'ok', async (call) => {
   const { id, name } = await start(call);
   const reply = await call('processes.get', { params: { sandbox_id: box.id, process_id: name } });
@@ -180,7 +180,7 @@ processes.add('logs.follow', 'invalid_cursor', async (call) => {
   return await call('logs.follow', { ...of(logged), headers: { 'last-event-id': 'none' } });
 });
 for (const operation of ['logs.list', 'logs.follow'] as const) {
-  processes.add(operation, 'sandbox_not_found', (call) => call(operation, of(NOBODY)));
+  processes.add(operation, 'sandbox_not_found', (call) => call(operation, of(UNKNOWN)));
 }
 
 let waiting: Body;

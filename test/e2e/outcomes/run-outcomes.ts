@@ -13,7 +13,7 @@ import { problemOfOutput } from '../../../packages/contract/src/testing/rest-out
 import type { Outcome, Outcomes, Phase } from './outcomes.ts';
 import { addressOf, World, type Call, type Parts, type Reply, type Way } from './world.ts';
 
-/** Whoever did this may not ask again. */
+/** Operations that end the caller's credential. */
 const LAST_WORDS: ReadonlySet<RestOperationName> = new Set(['users.remove', 'session.end']);
 /** These keys belong to the caller, who may lose the organization by the call. */
 const KEYS_OF_CALLER: ReadonlySet<RestOperationName> = new Set([
@@ -91,8 +91,8 @@ async function succeed({ operation, run }: Outcome, world: World, way: Way): Pro
 }
 
 /**
- * Asks like anybody, but the first time for the operation in question: before, what it is about to get is refused to whoever
- * has no credential or that of another organization; afterwards, the same under the same `Idempotency-Key` changes nothing.
+ * Sends requests. For the first request of the operation in question it also checks two things: before it, the same request is refused
+ * without a credential and with that of another organization; after it, a repetition with the same `Idempotency-Key` changes nothing.
  */
 class Suspicious {
   readonly #world: World;
@@ -112,7 +112,7 @@ class Suspicious {
       if (operation !== this.#operation || this.wasAsked) return await call(operation, parts);
       this.wasAsked = true;
       const { audience }: RestOperation = REST_OPERATIONS[operation];
-      // Whoever signs in has no credential, and nobody to remember the answer for.
+      // A sign-in has no credential, and so no account to store the answer for.
       if (audience === 'anyone') return await call(operation, parts);
       await this.#refuseOthers(parts);
       if (REST_OPERATIONS[operation].method === 'GET') return await call(operation, parts);
@@ -123,8 +123,8 @@ class Suspicious {
   async #refuseOthers(parts: Parts): Promise<void> {
     const call = this.#world.caller(this.#way);
     const spec: RestOperation = REST_OPERATIONS[this.#operation];
-    const nobody = await call(this.#operation, { ...parts, as: null });
-    assert.equal(nobody.status, 401, 'without a credential');
+    const anonymous = await call(this.#operation, { ...parts, as: null });
+    assert.equal(anonymous.status, 401, 'without a credential');
     const { path, audience } = addressOf(spec, this.#way);
     if (!path.includes('{')) return;
     const credential = this.#world.credentialOf(audience, this.#world.stranger);

@@ -14,7 +14,7 @@ const BOTH = [
   ['', byId],
   ['ByName', byName],
 ] as const;
-const NOBODY = { id: UNKNOWN_ID, name: 'nobody' };
+const UNKNOWN = { id: UNKNOWN_ID, name: 'missing' };
 const WAIT = { wait_for: 'running', wait_timeout: 60 };
 const OLD = { 'if-match': '"99999"' };
 
@@ -91,7 +91,7 @@ sandboxes.add('network.explain', 'ok', async (call) => {
   return reply;
 });
 sandboxes.add('network.explain', 'sandbox_not_found', (call) =>
-  call('network.explain', { ...byId(NOBODY), body: WEB }),
+  call('network.explain', { ...byId(UNKNOWN), body: WEB }),
 );
 sandboxes.add('network.log', 'ok', async (call) => {
   const reply = await call('network.log', byId(shared));
@@ -110,7 +110,7 @@ sandboxes.add('network.follow', 'invalid_cursor', async (call) => {
   return await call('network.follow', { ...byId(shared), headers: { 'last-event-id': 'none' } });
 });
 for (const operation of ['network.log', 'network.follow'] as const) {
-  sandboxes.add(operation, 'sandbox_not_found', (call) => call(operation, byId(NOBODY)));
+  sandboxes.add(operation, 'sandbox_not_found', (call) => call(operation, byId(UNKNOWN)));
 }
 const CLOSED = { policy: { default_egress: 'deny', rules: [] } };
 sandboxes.add('network.update', 'ok', async (call, world) => {
@@ -134,7 +134,7 @@ sandboxes.add('network.update', 'precondition_failed', async (call, world) => {
   return await call('network.update', { ...byId(await world.created()), body: CLOSED, headers: OLD });
 });
 sandboxes.add('network.update', 'sandbox_not_found', (call) =>
-  call('network.update', { ...byId(NOBODY), body: CLOSED }),
+  call('network.update', { ...byId(UNKNOWN), body: CLOSED }),
 );
 sandboxes.add('sandboxes.list', 'invalid_cursor', async (call) => {
   return await call('sandboxes.list', { query: { cursor: 'none' } });
@@ -149,15 +149,15 @@ sandboxes.add('sandboxes.volumes', 'ok', async (call, world) => {
   assert.deepEqual(reply.body, [expected]);
   return reply;
 });
-sandboxes.add('sandboxes.volumes', 'sandbox_not_found', (call) => call('sandboxes.volumes', byId(NOBODY)));
-sandboxes.add('sandboxes.metrics', 'sandbox_not_found', (call) => call('sandboxes.metrics', byId(NOBODY)));
+sandboxes.add('sandboxes.volumes', 'sandbox_not_found', (call) => call('sandboxes.volumes', byId(UNKNOWN)));
+sandboxes.add('sandboxes.metrics', 'sandbox_not_found', (call) => call('sandboxes.metrics', byId(UNKNOWN)));
 
 sandboxes.add('progress.follow', 'ok', async (call) => {
   const reply = await call('progress.follow', byId(shared));
   assert.match(reply.body, /^event: end$/m);
   return reply;
 });
-sandboxes.add('progress.follow', 'sandbox_not_found', (call) => call('progress.follow', byId(NOBODY)));
+sandboxes.add('progress.follow', 'sandbox_not_found', (call) => call('progress.follow', byId(UNKNOWN)));
 sandboxes.add('images.pull', 'ok', async (call) => {
   const reply = await call('images.pull', { body: { reference: BUSYBOX, pull_policy: 'if_missing' } });
   assert.match(reply.body, /^event: done$/m);
@@ -188,7 +188,7 @@ sandboxes.add('sandboxes.update', 'ok', async (call, world) => {
   return reply;
 });
 sandboxes.add('sandboxes.update', 'sandbox_not_found', async (call) => {
-  return await call('sandboxes.update', { ...byId(NOBODY), body: { name: 'x' } });
+  return await call('sandboxes.update', { ...byId(UNKNOWN), body: { name: 'x' } });
 });
 sandboxes.add('sandboxes.update', 'name_already_exists', async (call, world) => {
   const [{ name }, box] = [await world.created(), await world.created()];
@@ -261,10 +261,10 @@ for (const [suffix, by] of BOTH) {
     return await call(recover, { ...by(shared), body: { action: 'restart' } });
   });
   for (const operation of [get, start, stop, remove] as const) {
-    sandboxes.add(operation, 'sandbox_not_found', (call) => call(operation, by(NOBODY)));
+    sandboxes.add(operation, 'sandbox_not_found', (call) => call(operation, by(UNKNOWN)));
   }
   sandboxes.add(recover, 'sandbox_not_found', async (call) => {
-    return await call(recover, { ...by(NOBODY), body: { action: 'wait' } });
+    return await call(recover, { ...by(UNKNOWN), body: { action: 'wait' } });
   });
 }
 

@@ -58,7 +58,7 @@ volumeFiles.phase('files of a volume', {
     const root = mountPointOf(world, volume);
     await mkdir(join(root, 'locked'));
     await writeFile(join(root, 'locked', 'file'), 'x');
-    // Nobody but the operator of the host can say that.
+    // Only the operator of the host can set this attribute.
     await run('chattr', ['+i', join(root, 'locked')]);
   },
   leave: async (world) => {

@@ -36,7 +36,7 @@ export interface Reply {
 
 export type Call = (operation: RestOperationName, parts?: Parts) => Promise<Reply>;
 
-/** An organization and who asks in its name. */
+/** An organization and its credentials. */
 export interface Tenant {
   readonly slug: string;
   readonly key: string;

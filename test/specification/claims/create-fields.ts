@@ -38,7 +38,7 @@ export const sourceClaims: readonly Claim[] = [
   ),
   claimOnce(
     'create.slug',
-    'A slug of one’s own, unique on the server',
+    'A chosen slug, unique on the server',
     'the answer has it; a second sandbox cannot, and a crooked one is refused by field',
     async (ground) => {
       const slug = ground.fresh('slug');

@@ -84,7 +84,7 @@ export const credentialClaims: readonly Claim[] = [
   claimOnce(
     'credential.rpc-key',
     'A key of `svc server keygen` reaches every namespace and does everything',
-    'a sandbox is started, used and stopped in a namespace that nobody made before',
+    'a sandbox is started, used and stopped in a new namespace',
     async (ground) => {
       const { key } = await createKey(ground.server.engine.folder, {});
       assert.match(key, /^svc_/);

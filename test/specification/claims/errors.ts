@@ -85,34 +85,24 @@ export const requestErrorClaims: readonly Claim[] = [
     'an address that does not exist',
     get('/nowhere'),
   ),
-  answered(
-    'sandbox_not_found',
-    'There is no such sandbox',
-    'an id that nobody has',
-    get(`/sandboxes/${UNKNOWN_ID}`),
-  ),
-  answered('volume_not_found', 'There is no such volume', 'an id that nobody has', (ground) =>
+  answered('sandbox_not_found', 'There is no such sandbox', 'an unknown id', get(`/sandboxes/${UNKNOWN_ID}`)),
+  answered('volume_not_found', 'There is no such volume', 'an unknown id', (ground) =>
     ground.rest('GET', `/volumes/${UNKNOWN_ID}/files/stat`, { headers: path('x') }),
   ),
   answered(
     'volume_file_not_found',
     'There is no such file',
-    'a path that nobody wrote',
+    'a missing path',
     async (ground) =>
       await ground.rest('GET', `/volumes/${await hostVolume(ground)}/files/stat`, {
-        headers: path('nobody'),
+        headers: path('missing'),
       }),
   ),
-  answered(
-    'event_not_found',
-    'There is no such event',
-    'an id that nobody has',
-    get(`/events/${UNKNOWN_ID}`),
-  ),
+  answered('event_not_found', 'There is no such event', 'an unknown id', get(`/events/${UNKNOWN_ID}`)),
   claimOnce(
     'error.org_not_found',
     'There is no such organization',
-    'a key for an organization that nobody made',
+    'a key for an unknown organization',
     async (ground) => {
       const made = createLocalApiKey({ dataFolder: ground.server.engine.folder }, 'nowhere', { name: 'x' });
       await assert.rejects(made, { code: 'org_not_found' });
@@ -121,19 +111,19 @@ export const requestErrorClaims: readonly Claim[] = [
   answered(
     'process_not_found',
     'There is no such process',
-    'an id that nobody has',
+    'an unknown id',
     inPlain('GET', `/processes/${UNKNOWN_ID}`),
   ),
   answered(
     'context_not_found',
     'There is no such code context',
-    'an id that nobody has',
+    'an unknown id',
     inPlain('GET', `/contexts/${UNKNOWN_ID}`),
   ),
   answered(
     'snapshot_not_found',
     'There is no such snapshot',
-    'an id that nobody has',
+    'an unknown id',
     get(`/snapshots/${UNKNOWN_ID}`),
   ),
   answered(
@@ -254,7 +244,7 @@ export const stateErrorClaims: readonly Claim[] = [
       await assert.rejects(ground.server.engine.client.images.removeImage(BUSYBOX), { code: 'image_in_use' });
     },
   ),
-  told('image_not_found', 'There is no such image', 'a name of this host that nobody imported', (ground) =>
+  told('image_not_found', 'There is no such image', 'a name of this host that was not imported', (ground) =>
     Promise.resolve([
       'sandbox.start',
       { sandbox: ground.fresh('bad'), namespace: 'rpc', config: { image: 'svc/absent' } },

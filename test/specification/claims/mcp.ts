@@ -142,10 +142,10 @@ export const mcpClaims: readonly Claim[] = [
     'a command in an unknown sandbox',
     async (ground) => {
       const result: Json = await ground.asMcp((client) =>
-        client.callTool({ name: 'sandbox_run_command', arguments: { sandbox: 'nobody', command: 'true' } }),
+        client.callTool({ name: 'sandbox_run_command', arguments: { sandbox: 'missing', command: 'true' } }),
       );
       assert.equal(result.isError, true);
-      assert.match(result.content[0].text, /nobody/);
+      assert.match(result.content[0].text, /missing/);
     },
   ),
   claimOnce(

@@ -33,7 +33,7 @@ async function askPort(address: string, port: number): Promise<string> {
     await once(socket, 'connect');
     return await text(socket);
   } catch {
-    // Whoever comes before the listener is refused.
+    // Connections before the listener exists are refused.
     return '';
   } finally {
     socket.destroy();
@@ -151,7 +151,7 @@ export const networkClaims: readonly Claim[] = [
   ),
   claim(
     'spec.network.tls',
-    'Null is as good as nothing: connections are left alone, as an interface is that nobody asks anything of',
+    'Null is as good as nothing: connections are left alone, and so is the interface',
     'a create with null for both is taken, and the answer of one without shows the defaults',
     async (ground) => {
       const { status } = await ground.create({ network: { tls: null, interface: null } });

@@ -39,7 +39,7 @@ export const outageClaims: readonly Claim[] = [
   ),
   claim(
     'sandbox.automatic_recovery_ends_at',
-    'When somebody has to choose how it goes on',
+    'When a caller has to choose how it goes on',
     'a second, which is the `--recovery-time`, after it was found to be away',
     async (ground) => {
       const { id } = await plainBox(ground);
@@ -53,7 +53,7 @@ export const outageClaims: readonly Claim[] = [
   ),
   claim(
     'sandbox.status=recovery_decision_required',
-    'Its host has been out of reach for too long, and somebody has to choose',
+    'Its host has been out of reach for too long, and a caller has to choose',
     'it is reached by waiting after the engine was killed',
     async (ground) => {
       const { id } = await plainBox(ground);
@@ -64,7 +64,7 @@ export const outageClaims: readonly Claim[] = [
   claim(
     'sandbox.status=temporarily_unavailable',
     'Its host is out of reach and waited for',
-    'the answer when somebody chooses to wait after the engine was killed',
+    'the answer to a choice to wait after the engine was killed',
     async (ground) => {
       const { status, automatic_recovery_ends_at: end } = await choose(
         ground,

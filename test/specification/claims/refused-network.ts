@@ -260,7 +260,7 @@ const OTHERS: readonly Refused[] = [
     ipv6_pool: 'fd00::/64',
   }).map(([name, value]): Refused => [
     spec(`interface.${name}`),
-    `A choice of one's own for the interface: ${name}; without \`--ipv6-pool\` sandboxes have no IPv6`,
+    `A chosen setting of the interface: ${name}; without \`--ipv6-pool\` sandboxes have no IPv6`,
     { interface: { [name]: value } },
     `network.interface.${name}`,
   ]),

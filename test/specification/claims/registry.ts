@@ -44,7 +44,7 @@ export const registryClaims: readonly Claim[] = [
   claimOnce(
     'create.registry.mode=specific',
     'A password that the organization keeps, by its id',
-    'it opens the registry; an id that nobody has is refused by field',
+    'it opens the registry; an unknown id is refused by field',
     async (ground) => {
       await withPassword(ground, async () => {
         const body = { registry_host: ground.registry.host, ...WHO };

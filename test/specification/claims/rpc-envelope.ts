@@ -57,7 +57,7 @@ export const envelopeClaims: readonly Claim[] = [
     'The operation failed; `data` has the code of the table of errors',
     'a command in a sandbox that is unknown',
     async (ground) => {
-      const { error } = await ground.rpc('sandbox.command.run', { sandbox: 'nobody', command: 'true' });
+      const { error } = await ground.rpc('sandbox.command.run', { sandbox: 'missing', command: 'true' });
       assert.deepEqual([error?.code, dataOf({ error }).code], [-32_603, 'sandbox_not_found']);
     },
   ),
@@ -86,14 +86,14 @@ export const envelopeClaims: readonly Claim[] = [
     "`Sandbox '<name>' not found in configuration`",
     'the message of a stop of an unknown sandbox',
     async (ground) => {
-      const { error } = await ground.rpc('sandbox.stop', { sandbox: 'nobody' });
-      assert.equal(error?.message, "Sandbox 'nobody' not found in configuration");
+      const { error } = await ground.rpc('sandbox.stop', { sandbox: 'missing' });
+      assert.equal(error?.message, "Sandbox 'missing' not found in configuration");
     },
   ),
   claim(
     'message.start-failed',
     'A start that fails begins with `sandbox start failed`, and says why',
-    'an image that nobody has',
+    'a missing image',
     async (ground) => {
       const { error } = await ground.rpc('sandbox.start', {
         sandbox: ground.fresh('bad'),

@@ -39,8 +39,8 @@ export const metricsClaims: readonly Claim[] = [
       const sandbox = await startedBox(ground);
       assert.equal((await metricsOf(ground, sandbox)).name, sandbox);
       assert.ok((await call(ground, 'sandbox.metrics.get', { sandbox: null })).sandboxes.length > 0);
-      const error = await failure(ground, 'sandbox.metrics.get', { sandbox: 'nobody' });
-      assert.equal(error.message, "Sandbox 'nobody' not found in configuration");
+      const error = await failure(ground, 'sandbox.metrics.get', { sandbox: 'missing' });
+      assert.equal(error.message, "Sandbox 'missing' not found in configuration");
     },
   ),
   claimOnce(`${ENTRY}.namespace`, 'Its namespace', 'the one that it was started in', async (ground) => {

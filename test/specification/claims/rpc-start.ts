@@ -42,8 +42,8 @@ export const startClaims: readonly Claim[] = [
           assert.deepEqual([error.code, error.message, error.data.field], [-32_602, message, 'namespace']);
         }
       }
-      const unnamed = await failure(ground, 'sandbox.stop', { sandbox: 'nobody', namespace: null });
-      assert.equal(unnamed.message, "Sandbox 'nobody' not found in configuration");
+      const unnamed = await failure(ground, 'sandbox.stop', { sandbox: 'missing', namespace: null });
+      assert.equal(unnamed.message, "Sandbox 'missing' not found in configuration");
     },
     { covers: METHODS.slice(1).map((method) => `${method}.params.namespace`), default: '`default`' },
   ),
@@ -65,8 +65,8 @@ export const startClaims: readonly Claim[] = [
     'Null, or left out: the sandbox starts again from what is stored',
     'a sandbox that is unknown is not found; one that was stopped has its environment and its disk',
     async (ground) => {
-      const error = await failure(ground, 'sandbox.start', { sandbox: 'nobody', config: null });
-      assert.equal(error.message, "Sandbox 'nobody' not found in configuration");
+      const error = await failure(ground, 'sandbox.start', { sandbox: 'missing', config: null });
+      assert.equal(error.message, "Sandbox 'missing' not found in configuration");
       const sandbox = ground.fresh('again');
       await call(ground, 'sandbox.start', { sandbox, config: { image: BUSYBOX, envs: ['A=b'] } });
       const sh = (script: string) =>

@@ -39,9 +39,9 @@ export const startFlagClaims: readonly Claim[] = [
   ),
   provedBy(
     `${START} --dev`,
-    'Asks nobody for a key: every operation is allowed',
+    'Asks for no key: every operation is allowed',
     'packages/server/src/transports/rpc/authentication.test.ts',
-    'development mode asks nobody for a key',
+    'development mode asks for no key',
   ),
   provedBy(
     `${START} --allow-remote-dev`,
@@ -129,7 +129,7 @@ export const startFlagClaims: readonly Claim[] = [
   ),
   provedBy(
     `${START} --keep-images`,
-    'For how many days images stay that organizations pulled and nobody uses; 0: for ever',
+    'For how many days unused images of organizations stay; 0: for ever',
     'packages/engine/src/daemon/collect-images.test.ts',
     'images are collected after the time that is set, again and again, and not at all without one',
     { default: '7' },
@@ -232,7 +232,7 @@ export const startFlagClaims: readonly Claim[] = [
   claimOnce(
     `${START} --engine-socket`,
     'Uses the engine behind this socket and starts none',
-    'a socket that nobody has: health says that the engine cannot be reached',
+    'a missing socket: health says that the engine cannot be reached',
     async (ground) => {
       const { url } = await optionedServer(ground);
       assert.equal((await fetch(`${url}/api/v1/health`)).status, 503);
@@ -319,7 +319,7 @@ export const startFlagClaims: readonly Claim[] = [
   ),
   claimOnce(
     `${START} --recovery-time`,
-    'How long sandboxes may be out of reach before somebody has to choose',
+    'How long sandboxes may be out of reach before a caller has to choose',
     'an outage of more than the second that it was given',
     async (ground) => {
       await ground.until((await plainBox(ground)).id, 'recovery_decision_required');

@@ -148,7 +148,7 @@ export const lifecycleClaims: readonly Claim[] = [
   ),
   claim(
     'spec.lifecycle.max_duration_secs',
-    'A run ends after this long, whatever it does',
+    'A run ends after this long, also while it works',
     'it stops by itself while its main process is at work, and the reason is `max_duration`',
     async (ground) => {
       const runtime = { cmd: ['/bin/sh', '-c', 'while :; do sleep 0.1; done'] };
@@ -162,9 +162,9 @@ export const lifecycleClaims: readonly Claim[] = [
   ),
   provedBy(
     'rule.idle-activity',
-    'Whoever uses the command channel keeps a sandbox from being idle',
+    'Use of the command channel keeps a sandbox from being idle',
     'test/e2e/channel.test.ts',
-    'a sandbox is idle when nobody uses its channel, and not before',
+    'a sandbox is idle when its channel is unused, and not before',
   ),
   claim(
     'rule.create-boots-only',

@@ -114,7 +114,7 @@ test('metrics of * show what the key reaches and nothing else', async (t) => {
   assert.deepEqual(await seen(bearer(await key('team'))), ['team']);
 });
 
-test('development mode asks nobody for a key', async (t) => {
+test('development mode asks for no key', async (t) => {
   const server = await startTestServer(t);
   assert.equal((await server.post(METRICS)).status, 200);
   assert.equal((await server.post(METRICS, bearer('nonsense'))).status, 200);
