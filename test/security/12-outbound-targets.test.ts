@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 /** Server-side request forgery: addresses of webhooks and identity providers cannot lead the server to internal hosts. */
 const CHILD = join(import.meta.dirname, 'outbound-target.ts');
 /** This host has an address that is public elsewhere, as hosts of a hosting company do. */
-const SURROUNDINGS = `
+const HOST_NETWORKS = `
   ip link set lo up
   ip link add own0 type veth peer name own1
   ip link set own1 up
@@ -24,7 +24,7 @@ async function ask(...urls: readonly string[]): Promise<{ outcomes: string[]; co
   const folder = await mkdtemp(`${tmpdir()}/svc-outbound-`);
   try {
     await writeFile(join(folder, 'resolv.conf'), 'nameserver 127.0.0.1\noptions timeout:2 attempts:1\n');
-    const inside = ['--net', '--mount', 'sh', '-ec', SURROUNDINGS, 'sh', join(folder, 'resolv.conf')];
+    const inside = ['--net', '--mount', 'sh', '-ec', HOST_NETWORKS, 'sh', join(folder, 'resolv.conf')];
     const { stdout } = await promisify(execFile)('unshare', [...inside, process.execPath, CHILD, ...urls]);
     return JSON.parse(stdout);
   } finally {

@@ -47,6 +47,6 @@ export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';
 export { engineCommand } from './engine-command.ts';
 export { findEngine, findWrapper, SUPERVISED, type FoundEngine } from './find-engine.ts';
-export { describeStranger } from '../host/lock-holder.ts';
+export { describeLockHolder } from '../host/lock-holder.ts';
 export { readProcessState } from '../host/process-state.ts';
 export { Watchdog } from '../host/watchdog.ts';

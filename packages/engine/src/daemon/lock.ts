@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 import { untilListening } from '@svc/contract/node-listen';
-import { describeStranger } from '../host/lock-holder.ts';
+import { describeLockHolder } from '../host/lock-holder.ts';
 
 /**
  * Makes this process the only engine on its data folder. The lock is an abstract unix socket: the kernel frees it when the
@@ -17,7 +17,7 @@ export async function lockDataFolder(instance: string, dataFolder: string): Prom
   try {
     await untilListening(server);
   } catch (error) {
-    const stranger = describeStranger(name, dataFolder);
+    const stranger = describeLockHolder(name, dataFolder);
     const message =
       stranger === undefined
         ? `an engine is already running on ${dataFolder}; \`svc engine status\` shows it`

@@ -51,10 +51,10 @@ export function networkRoutes(kit: Pick<Kit, 'network' | 'events' | 'logger'>, s
     'POST /network/explain': async (call) => {
       const { id, network: planned, networkCeiling: ceiling, ...question } = readExplain(await call.json());
       const sandbox = sandboxes.list().find(({ record }) => record.id === id);
-      const outlook = await network.outlook(sandbox?.run?.slot ?? null);
+      const decisionContext = await network.decisionContext(sandbox?.run?.slot ?? null);
       const asked = sandbox === undefined ? planned : sandbox.record.spec.network;
       const own = ceilingsOf(sandbox?.record.networkCeiling ?? ceiling);
-      return explainNetwork(asked, question, outlook, [...network.ceilings, ...own]);
+      return explainNetwork(asked, question, decisionContext, [...network.ceilings, ...own]);
     },
   };
 }

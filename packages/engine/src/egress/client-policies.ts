@@ -1,6 +1,6 @@
 import { formatAddress, type Address } from '../policy/address.ts';
 import { rulesFor } from '../policy/decide.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin } from './egress-messages.ts';
 
@@ -20,16 +20,16 @@ export class ClientPolicies {
   readonly #pins = new Map<string, Map<string, Known>>();
   /** Sandboxes with a proxy, which needs the names of every resolved address. */
   readonly #proxied: Set<string>;
-  surroundings: Surroundings;
+  hostNetworks: HostNetworks;
 
   /** `fallback` is the policy of sandboxes that have none of their own. */
   constructor(
-    surroundings: Surroundings,
+    hostNetworks: HostNetworks,
     policies: ReadonlyMap<string, ResolvedPolicy> = new Map(),
     proxied: ReadonlySet<string> = new Set(),
     fallback = DEFAULT,
   ) {
-    this.surroundings = surroundings;
+    this.hostNetworks = hostNetworks;
     this.#fallback = fallback;
     this.#policies = new Map(policies);
     this.#proxied = new Set(proxied);

@@ -5,7 +5,7 @@ import { readAnswer as readAnswerFor, type ReadAnswer } from './dns-answer.ts';
 import { formatAddress } from '../policy/address.ts';
 import { mayAnswer } from '../policy/decide.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import { SURROUNDINGS } from '../testing/surroundings.ts';
+import { HOST_NETWORKS } from '../testing/host-networks.ts';
 import { readQuery, type DnsQuery } from './dns-query.ts';
 import {
   addressRecord,
@@ -31,7 +31,7 @@ function queryOf(message: Buffer): DnsQuery {
 
 /** As a sandbox with the default policy is answered. */
 function readAnswer(message: Buffer, query: DnsQuery, upstreamId: number): ReadAnswer {
-  return readAnswerFor(message, query, upstreamId, (address) => mayAnswer(POLICY, address, SURROUNDINGS));
+  return readAnswerFor(message, query, upstreamId, (address) => mayAnswer(POLICY, address, HOST_NETWORKS));
 }
 
 function kindOf(records: readonly SampleRecord[]): string {
@@ -129,8 +129,12 @@ test('an address belongs to the name asked for through the names that it stands 
   const end = at('edge.EXAMPLE.org', '93.184.216.34');
   assert.deepEqual(answered(...chain, end), ['93.184.216.34 20']);
   assert.deepEqual(answered(end, second, first), ['93.184.216.34 20'], 'in any order');
-  const stranger = at('evil.example', '93.184.216.35');
-  assert.deepEqual(answered(...chain, end, stranger), ['93.184.216.34 20'], 'nobody asked for that one');
+  const unrelated = at('evil.example', '93.184.216.35');
+  assert.deepEqual(
+    answered(...chain, end, unrelated),
+    ['93.184.216.34 20'],
+    'no record of the chain leads to it',
+  );
   assert.deepEqual(answered(second, end), [], 'the chain does not begin with the name asked for');
   const loop = [aliasRecord('example.com', 'a.example'), aliasRecord('a.example', 'example.com')];
   assert.deepEqual(answered(...loop, at('a.example', '93.184.216.36')), ['93.184.216.36 60']);

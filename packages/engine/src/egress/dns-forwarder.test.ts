@@ -6,13 +6,13 @@ import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import fc from 'fast-check';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import { SURROUNDINGS } from '../testing/surroundings.ts';
+import { HOST_NETWORKS } from '../testing/host-networks.ts';
 import { ClientPolicies } from './client-policies.ts';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { LengthFrames, frame } from './length-frames.ts';
 import { listenForDns } from './dns-listeners.ts';
 import { addressRecord, encodeAnswer, encodeQuery, TYPE } from '../testing/dns-samples.ts';
-import { QUESTION_LIMITS, type QuestionLimits } from './pending-questions.ts';
+import { QUERY_LIMITS, type QueryLimits } from './query-semaphore.ts';
 import { fixedResolvers, type Resolver } from './resolvers.ts';
 import { startSampleResolver } from './sample-resolver.ts';
 
@@ -30,12 +30,12 @@ function forwarderTo(...resolvers: readonly Resolver[]): DnsForwarder {
 
 function forwarderWith(
   resolvers: readonly Resolver[],
-  given: { readonly timeoutMs?: number; readonly limits?: QuestionLimits } = {},
+  given: { readonly timeoutMs?: number; readonly limits?: QueryLimits } = {},
 ): DnsForwarder {
   const policy = resolvePolicy({ dns: { query_timeout_ms: given.timeoutMs ?? PATIENT_MS } });
   return new DnsForwarder({
     resolvers: fixedResolvers(resolvers),
-    clients: new ClientPolicies(SURROUNDINGS, new Map(), new Set(), policy),
+    clients: new ClientPolicies(HOST_NETWORKS, new Map(), new Set(), policy),
     pin: async () => await Promise.resolve(),
     ...(given.limits === undefined ? {} : { limits: given.limits }),
   });
@@ -151,7 +151,7 @@ test('an answer that is longer than the client takes over UDP is truncated, and 
 test('a client that asks too much at once is told so, and others are still served', async (t) => {
   const { upstream, release } = await resolverThatHolds(t);
   const forwarder = forwarderTo(upstream);
-  const held = Array.from({ length: QUESTION_LIMITS.maxPendingPerClient }, () =>
+  const held = Array.from({ length: QUERY_LIMITS.maxPendingPerClient }, () =>
     forwarder.answer(encodeQuery('slow.example'), '10.0.0.1', 'udp'),
   );
   assert.equal(rcode(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')), SERVFAIL);

@@ -7,9 +7,9 @@ import { readAnswer, type ReadAnswer } from './dns-answer.ts';
 import { RCODE, readQuery, writeError, writeQuery, writeTruncated, type DnsQuery } from './dns-query.ts';
 import { exchange, type Transport } from './dns-upstream.ts';
 import type { Pin } from './egress-messages.ts';
-import { PendingQuestions, QUESTION_LIMITS, type QuestionLimits } from './pending-questions.ts';
+import { QuerySemaphore, QUERY_LIMITS, type QueryLimits } from './query-semaphore.ts';
 import type { Resolvers } from './resolvers.ts';
-import type { ToldDecisions } from './told-decisions.ts';
+import type { DecisionReports } from './decision-reports.ts';
 
 export interface ForwarderParts {
   /** Resolvers of this host, for sandboxes without their own. */
@@ -18,8 +18,8 @@ export interface ForwarderParts {
   /** Resolves when the packet filter lets the client reach the addresses in the answer; rejects when it cannot. */
   readonly pin: (client: string, pins: readonly Pin[]) => Promise<void>;
   /** Called with each decision. */
-  readonly told?: Pick<ToldDecisions, 'allowed' | 'denied'>;
-  readonly limits?: QuestionLimits;
+  readonly reports?: Pick<DecisionReports, 'allowed' | 'denied'>;
+  readonly limits?: QueryLimits;
   /** The scope of a client's sandbox; unless given, each client has its own. */
   readonly scopeOf?: (client: string) => string;
 }
@@ -34,12 +34,12 @@ const MAX_PIN_SECONDS = 24 * 3600;
  */
 export class DnsForwarder {
   readonly #parts: ForwarderParts;
-  readonly #pending: PendingQuestions;
+  readonly #pending: QuerySemaphore;
 
   constructor(parts: ForwarderParts) {
     this.#parts = parts;
-    const { limits = QUESTION_LIMITS, scopeOf = (client) => client } = parts;
-    this.#pending = new PendingQuestions(limits, scopeOf);
+    const { limits = QUERY_LIMITS, scopeOf = (client) => client } = parts;
+    this.#pending = new QuerySemaphore(limits, scopeOf);
   }
 
   /** Cancels the queries of a removed sandbox. */
@@ -57,23 +57,23 @@ export class DnsForwarder {
     const { action, rule } = decideName(policy, query.name, transport);
     const asked = { kind: 'dns', host: query.name, address: null, port: null, protocol: transport } as const;
     if (action === 'deny') {
-      this.#parts.told?.denied(client, { ...asked, verdict: 'deny', decidedBy: 'name', rule });
+      this.#parts.reports?.denied(client, { ...asked, verdict: 'deny', decidedBy: 'name', rule });
       return writeError(query, RCODE.noSuchName);
     }
-    using pending = this.#pending.begin(client);
+    using pending = this.#pending.tryAcquire(client);
     if (pending === null) return writeError(query, RCODE.serverFailure);
     const found = await this.#ask(query, policy, transport, pending.signal);
     // The sandbox is gone; the next one with its address did not ask.
     if (pending.signal.aborted) return null;
     if (found?.kind === 'hidden')
-      this.#parts.told?.denied(client, {
+      this.#parts.reports?.denied(client, {
         ...asked,
         verdict: 'deny',
         decidedBy: 'rebind_protection',
         rule: null,
       });
     if (found?.kind === 'answer')
-      this.#parts.told?.allowed(client, { ...asked, verdict: 'allow', decidedBy: 'name', rule });
+      this.#parts.reports?.allowed(client, { ...asked, verdict: 'allow', decidedBy: 'name', rule });
     const isUsable = await this.#pinned(query, client, found);
     return pending.signal.aborted ? null : reply(query, isUsable ? found : null, transport);
   }
@@ -87,14 +87,14 @@ export class DnsForwarder {
     const { nameservers, queryTimeoutMs } = policy.dns;
     const { clients, resolvers } = this.#parts;
     // Evaluated for each query: the class of an address changes with the networks of the host.
-    const allowed = nameservers.filter((own) => mayAsk(policy, own, transport, clients.surroundings));
+    const allowed = nameservers.filter((own) => mayAsk(policy, own, transport, clients.hostNetworks));
     for (const resolver of nameservers.length > 0 ? allowed : resolvers.current()) {
       const id = randomInt(0x10000);
       try {
         const until = { timeoutMs: queryTimeoutMs, signal };
         return await exchange(transport, resolver, writeQuery(query, id), until, (message) => {
           const read = readAnswer(message, query, id, (address) =>
-            mayAnswer(policy, address, clients.surroundings),
+            mayAnswer(policy, address, clients.hostNetworks),
           );
           return read.kind === 'foreign' ? null : read;
         });

@@ -6,7 +6,7 @@ import { untilListening } from '@svc/contract/node-listen';
 import { clientOf } from '../policy/client-address.ts';
 import type { DnsForwarder } from './dns-forwarder.ts';
 import { LengthFrames, frame } from './length-frames.ts';
-import { QuestionRates } from './question-rates.ts';
+import { QueryRateLimit } from './query-rate-limit.ts';
 
 export interface DnsListeners extends AsyncDisposable {
   /** One port for UDP and TCP. */
@@ -43,7 +43,7 @@ export async function listenForDns(
     await using opened = new AsyncDisposableStack();
     const parts = {
       forwarder,
-      rates: new QuestionRates(scopeOf),
+      rates: new QueryRateLimit(scopeOf),
       onQuestion,
       connections: new TcpClients(scopeOf),
     };
@@ -72,7 +72,7 @@ export async function listenForDns(
 
 interface ListenerParts {
   readonly forwarder: DnsForwarder;
-  readonly rates: QuestionRates;
+  readonly rates: QueryRateLimit;
   readonly onQuestion: () => void;
   readonly connections: TcpClients;
 }
@@ -82,7 +82,7 @@ function serveUdp({ forwarder, rates, onQuestion }: ListenerParts, type: 'udp4' 
   // Send errors; without a listener they would end the process.
   socket.on('error', () => undefined);
   socket.on('message', (message, sender) => {
-    if (message.length > MAX_QUERY_BYTES || !rates.take(clientOf(sender.address))) return;
+    if (message.length > MAX_QUERY_BYTES || !rates.tryTake(clientOf(sender.address))) return;
     onQuestion();
     void forwarder.answer(message, clientOf(sender.address), 'udp').then((answer) => {
       // The client has left; the error does not concern other clients.
@@ -114,7 +114,7 @@ function serveConnection(
   socket.on('error', () => undefined);
   const ask = async (messages: readonly Buffer[]) => {
     for (const message of messages) {
-      await rates.turn(client);
+      await rates.waitForToken(client);
       if (socket.destroyed) return;
       onQuestion();
       void forwarder.answer(message, client, 'tcp').then((answer) => {

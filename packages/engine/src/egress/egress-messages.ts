@@ -1,5 +1,5 @@
 import type { Address } from '../policy/address.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
@@ -11,7 +11,7 @@ export interface ProcessConfig {
   readonly hostId: number;
   /** Host group, likewise unique; the packet filter recognizes the proxies of an engine by theirs. */
   readonly groupId: number;
-  readonly surroundings: Surroundings;
+  readonly hostNetworks: HostNetworks;
 }
 
 /** Answers the names of all sandboxes; it gets no secret and reads no connection. */
@@ -57,7 +57,7 @@ export interface Pin {
 
 /** Later messages from the engine to any process. Those with an id are answered with `done`. */
 export type ProcessOrder =
-  | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
+  | { readonly kind: 'setHostNetworks'; readonly hostNetworks: HostNetworks }
   /** The process is recorded: the next engine will find it. */
   | { readonly kind: 'recorded' }
   /** Health check. */

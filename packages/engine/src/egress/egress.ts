@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, Ports } from './egress-messages.ts';
@@ -30,7 +30,7 @@ export interface EgressOptions {
   readonly resolvers: readonly Resolver[] | null;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   readonly codeCache: string | null;
-  readonly surroundings: () => Surroundings;
+  readonly hostNetworks: () => HostNetworks;
   readonly held: () => HeldRules;
   /** Addresses that a sandbox resolved. */
   readonly pinsOf: (client: string) => readonly Pin[];
@@ -54,7 +54,7 @@ export class Egress {
   readonly #held: () => HeldRules;
 
   constructor(options: EgressOptions) {
-    const { runFolder, lastHostId, listenAddresses, resolvers, surroundings, held, pinsOf, onReport } =
+    const { runFolder, lastHostId, listenAddresses, resolvers, hostNetworks, held, pinsOf, onReport } =
       options;
     this.#held = held;
     this.#resolver = new ResolverProcess({
@@ -70,7 +70,7 @@ export class Egress {
           listenAddress: listenAddresses.ipv4,
           ipv6ListenAddress: listenAddresses.ipv6,
           resolvers,
-          surroundings: surroundings(),
+          hostNetworks: hostNetworks(),
           policies,
           proxied: new Set(proxied.keys()),
           scopes,
@@ -116,9 +116,9 @@ export class Egress {
     return await this.#resolver.known(client);
   }
 
-  setSurroundings(surroundings: Surroundings): void {
-    this.#resolver.setSurroundings(surroundings);
-    this.#proxies.setSurroundings(surroundings);
+  setHostNetworks(hostNetworks: HostNetworks): void {
+    this.#resolver.setHostNetworks(hostNetworks);
+    this.#proxies.setHostNetworks(hostNetworks);
   }
 
   /** Sets the scope of a sandbox, also of one with the default policy. */

@@ -11,7 +11,7 @@ import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { secret, PLACEHOLDER } from '../testing/https-world.ts';
 import { exchangeTcp, listenTcp } from '../testing/proxy-loopback.ts';
 import { makeAuthority } from './tls/installation-authority.ts';
-import { ToldDecisions } from './told-decisions.ts';
+import { DecisionReports } from './decision-reports.ts';
 
 const PINNED = '192.0.2.7';
 const allow = (destination: object) => ({ action: 'allow', direction: 'egress', destination }) as const;
@@ -35,10 +35,10 @@ test('a name that a connection says counts when the sandbox was led to the addre
 test('what breaks a rule again and again is told of ten times a second', async (t) => {
   const server = await listenTcp(() => undefined);
   t.after(() => server[Symbol.asyncDispose]());
-  const reports: NetworkReport[] = [];
+  const sent: NetworkReport[] = [];
   const sandboxes = new ProxiedSandboxes({
     policies: sourceFor([allow({ cidr: '127.0.0.0/8' })]),
-    told: new ToldDecisions((_, report) => reports.push(report)),
+    reports: new DecisionReports((_, report) => sent.push(report)),
   });
   sandboxes.set('127.0.0.1', settingsFor(server.port));
   const proxy = new TransparentProxy({
@@ -57,9 +57,9 @@ test('what breaks a rule again and again is told of ten times a second', async (
     Array.from({ length: 40 }, () => exchangeTcp(port, request, { end: false })),
   );
   assert.deepEqual([...new Set(outcomes)], ['ECONNRESET']);
-  const told = reports.flatMap(({ decisions }) => decisions.map(({ decision }) => decision));
-  assert.ok(told.length >= 10 && told.length < 40, `${told.length} of 40`);
-  assert.deepEqual(told[0], {
+  const decisions = sent.flatMap(({ decisions }) => decisions.map(({ decision }) => decision));
+  assert.ok(decisions.length >= 10 && decisions.length < 40, `${decisions.length} of 40`);
+  assert.deepEqual(decisions[0], {
     kind: 'http',
     verdict: 'deny',
     host: 'elsewhere.test',
@@ -98,7 +98,7 @@ function sourceFor(rules: readonly ReturnType<typeof allow>[]): PolicySource {
   const gateway = parseAddress('172.30.0.1');
   assert.ok(gateway);
   return {
-    surroundings: { gateway, hostAddresses: [], neighbours: [], pool: cidr('172.30.0.0/16') },
+    hostNetworks: { gateway, hostAddresses: [], neighbours: [], pool: cidr('172.30.0.0/16') },
     policyOf: () => policy,
     namesOf: (_, address) => (address.value === parseAddress(PINNED)?.value ? ['Api.Test.'] : []),
   };

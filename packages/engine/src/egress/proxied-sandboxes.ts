@@ -8,7 +8,7 @@ import type { AuthorityPem } from './tls/installation-authority.ts';
 import { Interceptor } from './tls/interceptor.ts';
 import { LeafCertificates } from './tls/leaf-certificates.ts';
 import { UpstreamTrust, type UpstreamTrustOptions } from './tls/upstream-trust.ts';
-import type { ToldDecisions } from './told-decisions.ts';
+import type { DecisionReports } from './decision-reports.ts';
 
 /** How the connections of a sandbox are inspected. */
 export interface Interception {
@@ -43,7 +43,7 @@ export const NO_INTERCEPTION: Interception = {
 
 export interface ProxiedSandboxesOptions {
   readonly policies: PolicySource;
-  readonly told: Pick<ToldDecisions, 'allowed' | 'denied'>;
+  readonly reports: Pick<DecisionReports, 'allowed' | 'denied'>;
 }
 
 interface Proxied {
@@ -81,20 +81,20 @@ export class ProxiedSandboxes {
   refused({ reason, ...connection }: Refusal): void {
     const { sandbox, destination, name } = connection;
     if (reason !== 'policy')
-      return this.#options.told.denied(
+      return this.#options.reports.denied(
         sandbox,
         toDecision('deny', connection, { decidedBy: reason, rule: null }),
       );
     const { rule } = rulesOf(this.#options.policies, sandbox).decide(destination, name ?? undefined);
     const decidedBy = rule === null ? 'default' : 'rule';
-    this.#options.told.denied(sandbox, toDecision('deny', connection, { decidedBy, rule }));
+    this.#options.reports.denied(sandbox, toDecision('deny', connection, { decidedBy, rule }));
   }
 
   passed(connection: SeenConnection): void {
     const { sandbox, destination, name } = connection;
     const { rule } = rulesOf(this.#options.policies, sandbox).decide(destination, name ?? undefined);
     const decidedBy = rule === null ? 'default' : 'rule';
-    this.#options.told.allowed(sandbox, toDecision('allow', connection, { decidedBy, rule }));
+    this.#options.reports.allowed(sandbox, toDecision('allow', connection, { decidedBy, rule }));
   }
 
   #make(client: string, settings: ProxySettings): SandboxEgress {
@@ -110,7 +110,7 @@ export class ProxiedSandboxes {
         const decision = toDecision('deny', connection, { decidedBy: 'secret', rule: null });
         // Decisions that end the sandbox are never rate-limited.
         const isNeeded = secret.action === 'block_and_terminate';
-        this.#options.told.denied(client, { ...decision, kind: 'http', secret }, isNeeded);
+        this.#options.reports.denied(client, { ...decision, kind: 'http', secret }, isNeeded);
       },
     });
     return {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { KeyedMutex } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { BoundedGroup, removeEmptyGroups, tenantsMemoryBytes } from '../cgroup/bounded-group.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, Ports, ProxiedSandbox } from './egress-messages.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
@@ -22,7 +22,7 @@ export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
   readonly lastHostId: number;
   /** And a group that all of them have. */
   readonly groupId: number;
-  readonly surroundings: () => Surroundings;
+  readonly hostNetworks: () => HostNetworks;
   /** What a sandbox was told of names. */
   readonly pinsOf: (client: string) => readonly Pin[];
   /** Leads the connections of a scope to these ports; null: they are denied. */
@@ -115,8 +115,8 @@ export class Proxies {
     if (scope !== undefined) await this.#proxies.get(scope)?.process.remember(client, pins);
   }
 
-  setSurroundings(surroundings: Surroundings): void {
-    for (const { process } of this.#proxies.values()) process.setSurroundings(surroundings);
+  setHostNetworks(hostNetworks: HostNetworks): void {
+    for (const { process } of this.#proxies.values()) process.setHostNetworks(hostNetworks);
   }
 
   async close(): Promise<void> {
@@ -164,7 +164,7 @@ export class Proxies {
   }
 
   #make(scope: ScopeKey): Proxy {
-    const { recordFolder, instance, groupId, surroundings, listenAddresses, lead, onReport, ...rest } =
+    const { recordFolder, instance, groupId, hostNetworks, listenAddresses, lead, onReport, ...rest } =
       this.#options;
     const group = new BoundedGroup(`${instance}-${scope}`, LIMITS);
     const hostId = this.#freeHostId();
@@ -177,7 +177,7 @@ export class Proxies {
       config: () => ({
         hostId,
         groupId,
-        surroundings: surroundings(),
+        hostNetworks: hostNetworks(),
         hasIpv6: listenAddresses.ipv6 !== null,
         sandboxes: this.#of(scope),
       }),

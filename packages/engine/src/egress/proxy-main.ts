@@ -9,12 +9,12 @@ import { ProxiedSandboxes } from './proxied-sandboxes.ts';
 import { listenTransparently } from './proxy/transparent-listener.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { ReadSandboxes } from './read-sandboxes.ts';
-import { ToldDecisions } from './told-decisions.ts';
+import { DecisionReports } from './decision-reports.ts';
 
 serveEngine<{ config: ProxyConfig; order: ProxyOrder }>(async (config, engine) => {
-  const policies = new ClientPolicies(config.surroundings);
-  const told = new ToldDecisions((client, report) => engine.report({ kind: 'decided', client, report }));
-  const sandboxes = new ProxiedSandboxes({ policies, told });
+  const policies = new ClientPolicies(config.hostNetworks);
+  const reports = new DecisionReports((client, report) => engine.report({ kind: 'decided', client, report }));
+  const sandboxes = new ProxiedSandboxes({ policies, reports });
   const proxy = new TransparentProxy({
     // Connections of unknown sandboxes are refused.
     find: (client) => sandboxes.find(client),
@@ -24,11 +24,11 @@ serveEngine<{ config: ProxyConfig; order: ProxyOrder }>(async (config, engine) =
       sandboxes.passed(connection);
     },
   });
-  const read = new ReadSandboxes({ policies, sandboxes, proxy, told });
+  const read = new ReadSandboxes({ policies, sandboxes, proxy, reports });
   for (const [client, sandbox] of config.sandboxes) read.set(client, sandbox);
   engine.listen((order) => {
-    if (order.kind === 'setSurroundings') {
-      policies.surroundings = order.surroundings;
+    if (order.kind === 'setHostNetworks') {
+      policies.hostNetworks = order.hostNetworks;
       return;
     }
     if (order.kind === 'setSandbox') read.set(order.client, order.sandbox);

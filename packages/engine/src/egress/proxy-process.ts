@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { programFile } from '@svc/contract/node-program';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import {
   LISTENER_DESCRIPTORS,
@@ -12,11 +12,11 @@ import {
   type ProxyConfig,
   type ProxyOrder,
 } from './egress-messages.ts';
-import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
+import { SupervisedProcess, type SupervisedProcessOptions } from './supervised-process.ts';
 
 type Given = 'hostProgram' | 'recordFile' | 'logger' | 'group' | 'about';
 
-export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
+export interface ProxyOptions extends Pick<SupervisedProcessOptions, Given> {
   /** Addresses at which sandboxes reach this host; the IPv6 one is null when they have none. */
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
   readonly config: () => ProxyConfig;
@@ -40,12 +40,12 @@ const SHOWN = [
   '/etc/ca-certificates',
 ].filter((path) => existsSync(path));
 
-/** More than its sandboxes can produce (`told-decisions.ts`). */
+/** More than its sandboxes can produce (`decision-reports.ts`). */
 const MAX_REPORTS_PER_SECOND = 1000;
 
 /** The process that reads the connections of the sandboxes of one scope. */
 export class ProxyProcess {
-  readonly #process: KeptProcess<ProxyOrder>;
+  readonly #process: SupervisedProcess<ProxyOrder>;
 
   constructor({ listenAddresses, config, onListening, onReport, ...given }: ProxyOptions) {
     const listen = (address: string, descriptor: number) => [
@@ -55,7 +55,7 @@ export class ProxyProcess {
       String(descriptor),
     ];
     const { ipv4, ipv6 } = listenAddresses;
-    this.#process = new KeptProcess({
+    this.#process = new SupervisedProcess({
       ...given,
       name: 'proxy',
       prefix: [
@@ -99,8 +99,8 @@ export class ProxyProcess {
     await this.#process.ask((id) => ({ kind: 'remember', id, client, pins }));
   }
 
-  setSurroundings(surroundings: Surroundings): void {
-    this.#process.tell({ kind: 'setSurroundings', surroundings });
+  setHostNetworks(hostNetworks: HostNetworks): void {
+    this.#process.tell({ kind: 'setHostNetworks', hostNetworks });
   }
 
   async close(): Promise<void> {

@@ -9,19 +9,19 @@ import type { ResolverConfig, ResolverOrder } from './egress-messages.ts';
 import { serveEngine, type EngineLink } from './engine-link.ts';
 import { PinRequests } from './pin-requests.ts';
 import { fixedResolvers, hostResolvers } from './resolvers.ts';
-import { ToldDecisions } from './told-decisions.ts';
+import { DecisionReports } from './decision-reports.ts';
 
 const RESOLV_CONF = '/etc/resolv.conf';
 
 serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, engine) => {
-  const clients = new ClientPolicies(config.surroundings, config.policies, config.proxied);
+  const clients = new ClientPolicies(config.hostNetworks, config.policies, config.proxied);
   for (const [client, known] of config.pins) clients.remember(client, known);
   const pins = new PinRequests((message) => engine.report(message));
   engine.onGone(() => pins.close());
   const scopes = new Map(config.scopes);
   // A client without a known scope, such as an image pull, has its own.
   const scopeOf = (client: string) => scopes.get(client) ?? client;
-  const told = new ToldDecisions(
+  const reports = new DecisionReports(
     (client, report) => engine.report({ kind: 'decided', client, report }),
     scopeOf,
   );
@@ -29,7 +29,7 @@ serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, eng
     resolvers: config.resolvers === null ? hostResolvers(RESOLV_CONF) : fixedResolvers(config.resolvers),
     clients,
     pin: (client, wanted) => pins.request(client, wanted),
-    told,
+    reports,
     scopeOf,
   });
   obey(engine, {
@@ -38,7 +38,7 @@ serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, eng
     scopes,
     forget: (client) => {
       scopes.delete(client);
-      told.forget(client);
+      reports.forget(client);
       forwarder.forget(client);
       listeners?.forget(client);
     },
@@ -68,8 +68,8 @@ function obey(engine: EngineLink<ResolverOrder>, { clients, pins, scopes, forget
         return forget(order.client);
       case 'pinned':
         return pins.settle(order.id, order.done);
-      case 'setSurroundings':
-        clients.surroundings = order.surroundings;
+      case 'setHostNetworks':
+        clients.hostNetworks = order.hostNetworks;
         return undefined;
       case 'setScope':
         scopes.set(order.client, order.scope);

@@ -8,8 +8,8 @@ import { waitUntil } from '@svc/contract/testing';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
-import { SURROUNDINGS } from '../testing/surroundings.ts';
-import { whenListening } from './kept-process.ts';
+import { HOST_NETWORKS } from '../testing/host-networks.ts';
+import { whenListening } from './supervised-process.ts';
 import { recordProcess } from './recorded-process.ts';
 import { ResolverProcess } from './resolver-process.ts';
 
@@ -21,7 +21,7 @@ const CONFIG = {
   hostId: HOST_ID,
   groupId: HOST_ID,
   resolvers: [],
-  surroundings: SURROUNDINGS,
+  hostNetworks: HOST_NETWORKS,
   policies: new Map(),
   proxied: new Set<string>(),
   scopes: new Map(),
@@ -72,11 +72,11 @@ test('a process that never listens is named, and for how long it was waited for'
 /** Has a process that listens, says which, and gets no further. */
 const HELD_UP = `
   import { ResolverProcess } from ${JSON.stringify(import.meta.resolve('./resolver-process.ts'))};
-  import { SURROUNDINGS } from ${JSON.stringify(import.meta.resolve('../testing/surroundings.ts'))};
+  import { HOST_NETWORKS } from ${JSON.stringify(import.meta.resolve('../testing/host-networks.ts'))};
   const [recordFile, hostProgram] = process.argv.slice(1);
   const none = () => undefined;
   const config = () => ({
-    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, groupId: ${HOST_ID}, resolvers: [], surroundings: SURROUNDINGS,
+    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, groupId: ${HOST_ID}, resolvers: [], hostNetworks: HOST_NETWORKS,
     policies: new Map(), proxied: new Set(), scopes: new Map(), pins: new Map(),
   });
   const resolver = new ResolverProcess({

@@ -1,13 +1,13 @@
 import { programFile } from '@svc/contract/node-program';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, ResolverConfig, ResolverOrder } from './egress-messages.ts';
-import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
+import { SupervisedProcess, type SupervisedProcessOptions } from './supervised-process.ts';
 
 type Given = 'hostProgram' | 'recordFile' | 'logger' | 'codeCache';
 
-export interface ResolverOptions extends Pick<KeptProcessOptions, Given> {
+export interface ResolverOptions extends Pick<SupervisedProcessOptions, Given> {
   readonly config: () => ResolverConfig;
   /** Questions are to be sent to this port from now on. Called again whenever the process was replaced. */
   readonly onListening: (port: number) => Promise<void>;
@@ -23,10 +23,10 @@ const MAIN = programFile(import.meta.url, {
 
 /** The process that answers the names that sandboxes ask for. It holds no secret and reads no connection. */
 export class ResolverProcess {
-  readonly #process: KeptProcess<ResolverOrder>;
+  readonly #process: SupervisedProcess<ResolverOrder>;
 
   constructor({ config, onListening, onReport, onPin, ...given }: ResolverOptions) {
-    this.#process = new KeptProcess({
+    this.#process = new SupervisedProcess({
       ...given,
       name: 'resolver',
       about: {},
@@ -83,8 +83,8 @@ export class ResolverProcess {
     this.#process.tell({ kind: 'setScope', client, scope });
   }
 
-  setSurroundings(surroundings: Surroundings): void {
-    this.#process.tell({ kind: 'setSurroundings', surroundings });
+  setHostNetworks(hostNetworks: HostNetworks): void {
+    this.#process.tell({ kind: 'setHostNetworks', hostNetworks });
   }
 
   /** The sandbox with that address is gone; the next to have it is another. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { describeStranger, findLockHolder } from './lock-holder.ts';
+import { describeLockHolder, findLockHolder } from './lock-holder.ts';
 
 const NAME = `svc-test-holder-${process.pid}`;
 const USER = 54_321;
@@ -20,19 +20,19 @@ test('a lock that another user of the host took is told with its process, one of
     '-e',
     LISTEN,
   ];
-  const stranger = spawn('setpriv', asUser, { stdio: ['ignore', 'pipe', 'inherit'] });
-  t.after(() => stranger.kill('SIGKILL'));
-  await once(stranger.stdout, 'data');
-  assert.deepEqual(findLockHolder(NAME), { pid: stranger.pid, uid: USER });
+  const holder = spawn('setpriv', asUser, { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => holder.kill('SIGKILL'));
+  await once(holder.stdout, 'data');
+  assert.deepEqual(findLockHolder(NAME), { pid: holder.pid, uid: USER });
   assert.match(
-    describeStranger(NAME, '/') ?? '',
-    new RegExp(`process ${stranger.pid} of user ${USER} holds its lock`),
+    describeLockHolder(NAME, '/') ?? '',
+    new RegExp(`process ${holder.pid} of user ${USER} holds its lock`),
   );
-  stranger.kill('SIGKILL');
-  await once(stranger, 'exit');
+  holder.kill('SIGKILL');
+  await once(holder, 'exit');
   const own = createServer().listen(`\0${NAME}`);
   t.after(() => own.close());
   await once(own, 'listening');
   assert.equal(findLockHolder(NAME)?.pid, process.pid);
-  assert.equal(describeStranger(NAME, '/'), undefined);
+  assert.equal(describeLockHolder(NAME, '/'), undefined);
 });

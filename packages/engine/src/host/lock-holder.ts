@@ -35,7 +35,7 @@ function hasOpen(pid: string, target: string): boolean {
  * Message for an operator when another user of the host holds the lock of the data folder; undefined when the holder is root, the owner
  * of the folder, or the caller's own user.
  */
-export function describeStranger(name: string, dataFolder: string): string | undefined {
+export function describeLockHolder(name: string, dataFolder: string): string | undefined {
   const holder = findLockHolder(name);
   const ours = [0, process.getuid?.(), statSync(dataFolder).uid];
   if (holder === undefined || ours.includes(holder.uid)) return undefined;

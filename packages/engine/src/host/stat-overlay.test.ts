@@ -17,11 +17,11 @@ before(async () => {
   await promisify(execFile)('flock', [HOST_PACKAGE, 'make', '-s', '-C', HOST_PACKAGE, 'asan']);
 });
 
-type Wish = Pick<typeof PLAIN_OWNER, 'statVirtualization' | 'hostPermissions'>;
+type Access = Pick<typeof PLAIN_OWNER, 'statVirtualization' | 'hostPermissions'>;
 const STRICT = { statVirtualization: 'strict', hostPermissions: 'private' } as const;
 
-const folderOf = (host: TestHost, wish: Partial<Wish> = {}, owner: Partial<typeof PLAIN_OWNER> = {}) =>
-  served(host, { ...STRICT, ...wish, ...owner }, { ownedBy: HOST_USER, binary: ASAN });
+const folderOf = (host: TestHost, access: Partial<Access> = {}, owner: Partial<typeof PLAIN_OWNER> = {}) =>
+  served(host, { ...STRICT, ...access, ...owner }, { ownedBy: HOST_USER, binary: ASAN });
 
 const modeOf = (folder: ServedFolder, name: string) =>
   (statSync(join(folder.host, name)).mode & 0o7777).toString(8);
@@ -109,8 +109,8 @@ test('strict is refused where the file system has no attributes; relaxed remembe
   await folder.sh('chmod 600 before');
   const target = join(host.folder, 'again');
   const userPath = join(host.folder, 'user');
-  const bind = (wish: Wish) => {
-    const idmap = { userPath, idBase: ID_BASE, owner: { ...PLAIN_OWNER, ...wish } };
+  const bind = (access: Access) => {
+    const idmap = { userPath, idBase: ID_BASE, owner: { ...PLAIN_OWNER, ...access } };
     return folder.calls.bind({ root: folder.guest, path: '.', target, readonly: false, idmap });
   };
   await assert.rejects(bind(STRICT), { errno: 'EOPNOTSUPP' });

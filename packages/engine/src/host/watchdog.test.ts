@@ -52,8 +52,8 @@ test('one that neither answers nor works is noticed after ten looks, one that wo
   assert.deepEqual(await watch(t, { ask: never, look: busy }), { reason: 'it does not answer', looks: 60 });
 });
 
-test('a moment is no freeze, and one that answers again is told of once', async (t) => {
-  const told: string[] = [];
+test('a moment is no freeze, and one that answers again is reported once', async (t) => {
+  const events: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   let answer = () => undefined as void;
   let looks = 0;
@@ -67,11 +67,11 @@ test('a moment is no freeze, and one that answers again is told of once', async 
         return await Promise.resolve({ state: looks > 10 || looks % 2 === 0 ? 'T' : 'S', cpuTicks: looks });
       },
       onFrozen: () => {
-        told.push(looks > 10 ? 'frozen' : 'too early');
+        events.push(looks > 10 ? 'frozen' : 'too early');
         answer();
       },
       onBack: () => {
-        told.push('back');
+        events.push('back');
         resolve();
       },
     },
@@ -81,5 +81,5 @@ test('a moment is no freeze, and one that answers again is told of once', async 
   const keep = setInterval(() => undefined, 1000);
   t.after(() => clearInterval(keep));
   await promise;
-  assert.deepEqual(told.slice(0, 2), ['frozen', 'back']);
+  assert.deepEqual(events.slice(0, 2), ['frozen', 'back']);
 });

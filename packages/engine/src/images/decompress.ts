@@ -4,7 +4,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { killGroup, outcomeOf, spawnConfinedOn } from './confined-command.ts';
 import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
-import { hurried, Standstill } from './standstill.ts';
+import { runDuringWaits, ProgressTimeout } from './progress-timeout.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -35,18 +35,18 @@ async function* readCompressed(path: string, maxIdleMs: number, signal: AbortSig
     network: 'none',
     environment: {},
   });
-  using standstill = new Standstill(maxIdleMs);
-  const ended = outcomeOf(zstd, AbortSignal.any([signal, standstill.signal]));
+  using progress = new ProgressTimeout(maxIdleMs);
+  const ended = outcomeOf(zstd, AbortSignal.any([signal, progress.signal]));
   // Awaited below; until then it must not count as unhandled.
   ended.catch(() => {});
   try {
-    yield* hurried(zstd.stdout as AsyncIterable<Buffer>, standstill);
+    yield* runDuringWaits(zstd.stdout as AsyncIterable<Buffer>, progress);
     const { code, stderr } = await ended;
     const reason = new Error(`zstd ended with ${code}: ${stderr.trim()}`);
     if (/^(bwrap|svc-host):/.test(stderr)) throw reason;
     if (code !== 0) throw refused('compressed data is damaged or incomplete', reason);
   } catch (error) {
-    standstill.signal.throwIfAborted();
+    progress.signal.throwIfAborted();
     throw error;
   } finally {
     // When the reader stops early, zstd is ended.

@@ -115,7 +115,7 @@ export class ImageHolds {
       return false;
     }
     const takenBytes = this.storedBytes(scope, image.layers);
-    if (maximumBytes !== null && takenBytes > maximumBytes) throw noRoom({ maximumBytes, takenBytes });
+    if (maximumBytes !== null && takenBytes > maximumBytes) throw overHoldLimit({ maximumBytes, takenBytes });
     // Before the first wait, so that whoever else asks now counts it too.
     this.#holds.set(fileName(hold), hold);
     try {
@@ -165,7 +165,7 @@ export class ImageHolds {
   }
 }
 
-export function noRoom({ takenBytes, maximumBytes }: HoldRoom): PlatformError {
+export function overHoldLimit({ takenBytes, maximumBytes }: HoldRoom): PlatformError {
   const value = round(takenBytes / GIB);
   const maximum = round(maximumBytes / GIB);
   return new PlatformError(

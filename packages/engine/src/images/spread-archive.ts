@@ -5,7 +5,7 @@ import type { TarKind } from './archive-reading.ts';
 import { readDecompressed } from './decompress.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
 import { readArchive } from './layer-archive.ts';
-import { Standstill, unhurried } from './standstill.ts';
+import { ProgressTimeout, stopDuringWaits } from './progress-timeout.ts';
 import { unpackArchive } from './unpack-archive.ts';
 import { measured } from './unpack-layer.ts';
 
@@ -16,18 +16,18 @@ export async function recognizeArchive(
   limits: ImageLimits = DEFAULT_IMAGE_LIMITS,
   program?: string,
 ): Promise<TarKind> {
-  using standstill = new Standstill(limits.maxIdleMs);
-  const either = AbortSignal.any([signal, standstill.signal]);
+  using progress = new ProgressTimeout(limits.maxIdleMs);
+  const either = AbortSignal.any([signal, progress.signal]);
   using reader = new ArchiveProcess('recognize', limits, either, program);
   reader.stdout.resume();
-  const bytes = unhurried(readDecompressed(path, limits, either), standstill);
+  const bytes = stopDuringWaits(readDecompressed(path, limits, either), progress);
   const feeding = reader.feed(bytes).catch((error: unknown) => {
     // It would wait for the rest for ever.
     reader[Symbol.dispose]();
     throw error;
   });
   const [kind, fed] = await Promise.allSettled([reader.answer(), feeding]);
-  standstill.signal.throwIfAborted();
+  progress.signal.throwIfAborted();
   if (fed.status === 'rejected') throw fed.reason;
   if (kind.status === 'rejected') throw kind.reason;
   return kind.value;

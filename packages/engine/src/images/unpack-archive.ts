@@ -6,7 +6,7 @@ import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { drained } from './drained.ts';
 import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
-import { Standstill, unhurried } from './standstill.ts';
+import { ProgressTimeout, stopDuringWaits } from './progress-timeout.ts';
 
 /** A header of 512 bytes may become three, when its name needs an extended one. */
 const MOST_BYTES_PER_BYTE = 4;
@@ -30,14 +30,14 @@ export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize
   program?: string,
 ): Promise<ArchiveReading[Task]> {
   const stop = new AbortController();
-  using standstill = new Standstill(limits.maxIdleMs);
-  const either = AbortSignal.any([signal, stop.signal, standstill.signal]);
+  using progress = new ProgressTimeout(limits.maxIdleMs);
+  const either = AbortSignal.any([signal, stop.signal, progress.signal]);
   const tar = startTar(folder);
   const reader = new ArchiveProcess(task, limits, either, program);
   const counted = new ByteCount();
   const steps = [
-    reader.feed(counted.of(unhurried(archive(either), standstill))),
-    carry(reader, tar.stdin, counted, standstill),
+    reader.feed(counted.of(stopDuringWaits(archive(either), progress))),
+    carry(reader, tar.stdin, counted, progress),
     tarSucceeds(tar, either),
   ] as const;
   try {
@@ -49,7 +49,7 @@ export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize
     stop.abort(error);
     await Promise.allSettled(steps);
     signal.throwIfAborted();
-    standstill.signal.throwIfAborted();
+    progress.signal.throwIfAborted();
     throw error;
   }
 }
@@ -70,13 +70,13 @@ async function carry<Task extends ReadingTask>(
   reader: ArchiveProcess<Task>,
   stdin: Writable,
   read: ByteCount,
-  standstill: Standstill,
+  progress: ProgressTimeout,
 ): Promise<ArchiveReading[Task]> {
   // tar says on its own why it stopped reading.
   stdin.on('error', () => {});
   let bytes = 0;
   for await (const chunk of reader.stdout as AsyncIterable<Buffer>) {
-    standstill.moved();
+    progress.note();
     bytes += chunk.length;
     if (bytes > MOST_BYTES_PER_BYTE * (read.bytes + BLOCKS_AT_END))
       throw refused('it became larger when it was read');
@@ -84,7 +84,7 @@ async function carry<Task extends ReadingTask>(
   }
   const answer = await reader.answer();
   // It gives folders their times and modes at the end, and there may be a million.
-  standstill.resume(FINISH_TIMES);
+  progress.resume(FINISH_TIMES);
   stdin.end();
   return answer;
 }

@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { outcomeOf } from './confined-command.ts';
 import { refused } from './image-failures.ts';
-import { noRoom, type HoldRoom } from './image-holds.ts';
+import { overHoldLimit, type HoldRoom } from './image-holds.ts';
 import type { ImageLimits } from './image-limits.ts';
 import type { LayerCounts } from './layer-rules.ts';
 import { diskFull, unpackArchive } from './unpack-archive.ts';
@@ -69,7 +69,7 @@ export async function* measured(
     bytes += chunk.length;
     if (bytes > maxBytes) throw refused(`it holds more than ${limits.maxUnpackedBytes} bytes once unpacked`);
     if (room !== null && room.takenBytes + bytes > room.maximumBytes)
-      throw noRoom({ ...room, takenBytes: room.takenBytes + bytes });
+      throw overHoldLimit({ ...room, takenBytes: room.takenBytes + bytes });
     if (folder !== null && bytes >= checkAt) {
       checkAt = bytes + BYTES_BETWEEN_DISK_CHECKS;
       await checkFreeSpace(folder, limits);

@@ -83,8 +83,8 @@ export class DenialWatch {
 
   /** What was told and is yet to be counted is taken off the next time; names of interfaces are never used again. */
   #leftOut({ hostInterface, packets, places }: DeniedPackets): number {
-    const told = places.reduce((sum, { count }) => sum + count, 0);
-    const left = packets - told - (this.#ahead.get(hostInterface) ?? 0);
+    const ahead = places.reduce((sum, { count }) => sum + count, 0);
+    const left = packets - ahead - (this.#ahead.get(hostInterface) ?? 0);
     if (left < 0) this.#ahead.set(hostInterface, -left);
     else this.#ahead.delete(hostInterface);
     return Math.max(0, left);

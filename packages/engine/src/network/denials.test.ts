@@ -13,13 +13,13 @@ import type { Slot } from './network.ts';
 
 let internet: Internet;
 let network: LinuxNetwork;
-/** By slot: what was told, and how much was not. */
-const told = new Map<string, { decisions: NetworkDecision[]; count: number; leftOut: number }>();
+/** Reports by slot, and the number of decisions left out. */
+const reports = new Map<string, { decisions: NetworkDecision[]; count: number; leftOut: number }>();
 
 withInternet(94, (connected) => {
   ({ internet, network } = connected);
   network.onReport = (key, { decisions, leftOut }) => {
-    const of = toldOf(key);
+    const of = reportsOf(key);
     of.leftOut += leftOut;
     for (const { decision, count } of decisions) {
       of.decisions.push(decision);
@@ -28,9 +28,9 @@ withInternet(94, (connected) => {
   };
 });
 
-function toldOf(key: string) {
-  const known = told.get(key) ?? { decisions: [], count: 0, leftOut: 0 };
-  told.set(key, known);
+function reportsOf(key: string) {
+  const known = reports.get(key) ?? { decisions: [], count: 0, leftOut: 0 };
+  reports.set(key, known);
   return known;
 }
 
@@ -43,7 +43,7 @@ async function slotWith(given?: Network): Promise<Slot> {
 /** What the packet filter and the resolver said about this: `tcp 10.0.0.1:80 default null`. */
 async function wordsOf(slot: Slot): Promise<readonly string[]> {
   await network.denials.look();
-  return toldOf(slot.key).decisions.map(
+  return reportsOf(slot.key).decisions.map(
     ({ kind, host, address, port, decidedBy, rule }) =>
       `${kind} ${host ?? address ?? ''}:${port ?? ''} ${decidedBy} ${rule ?? ''}`,
   );
@@ -132,11 +132,11 @@ test('a flood is counted and not listed, and hides nothing of another sandbox', 
   await probe(quiet.networkNamespace, knock(privateAddress, 7));
   assert.deepEqual(await wordsOf(quiet), [`udp ${privateAddress}:7 default `]);
   await wordsOf(loud);
-  const { decisions, count, leftOut } = toldOf(loud.key);
+  const { decisions, count, leftOut } = reportsOf(loud.key);
   // 30 at once and 5 a second, however slow this machine is.
   assert.ok(decisions.length >= 30 && decisions.length < 600, `${decisions.length} were listed`);
   assert.equal(count + leftOut, 600, 'each packet was told or counted');
-  assert.equal(toldOf(quiet.key).leftOut, 0);
+  assert.equal(reportsOf(quiet.key).leftOut, 0);
 });
 
 test('what was denied last is told before the slot is gone', async () => {
@@ -144,7 +144,7 @@ test('what was denied last is told before the slot is gone', async () => {
   await probe(slot.networkNamespace, knock(internet.privateAddress, 7));
   await network.release(slot.key);
   assert.deepEqual(
-    toldOf(slot.key).decisions.map(({ port }) => port),
+    reportsOf(slot.key).decisions.map(({ port }) => port),
     [7],
   );
 });

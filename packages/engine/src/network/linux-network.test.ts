@@ -51,7 +51,7 @@ test('every address of the pool can be asked for, also those that are prepared f
   const network = engine.open({ addressPool: `${prefix}.0/29`, prepared: { loopback: 2, public: 2 } });
   await network.recover([]);
   for (let last = 2; last <= 6; last++) {
-    const wish = {
+    const requested = {
       address: `${prefix}.${last}`,
       range: null,
       ipv6Address: null,
@@ -59,9 +59,9 @@ test('every address of the pool can be asked for, also those that are prepared f
       mac: null,
       mtu: null,
     };
-    const slot = await network.acquire('public', soon(), wish);
-    assert.equal(slot.link?.address, wish.address);
-    await assert.rejects(network.acquire('public', soon(), wish), /is in use by another sandbox/);
+    const slot = await network.acquire('public', soon(), requested);
+    assert.equal(slot.link?.address, requested.address);
+    await assert.rejects(network.acquire('public', soon(), requested), /is in use by another sandbox/);
     await network.release(slot.key);
   }
 });

@@ -13,16 +13,16 @@ import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { Ceiling } from '../policy/ceiling.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
 import { DenialWatch } from './denial-watch.ts';
 import { forwardPackets, warnOfObstacles } from './host-changes.ts';
 import { addGateway, refuseOverlap, removeGateway } from './host-routing.ts';
 import { closeIpv6, openIpv6 } from './host-ipv6.ts';
 import { parseIpv6Pool, type Ipv6Pool } from './ipv6-pool.ts';
-import type { InterfaceWish } from './interface-wish.ts';
+import type { RequestedInterface } from './requested-interface.ts';
 import { readTraffic } from './link-traffic.ts';
-import type { KeptSlot, Network, Outlook, Reach, Slot, SlotLink, Traffic } from './network.ts';
+import type { KeptSlot, Network, DecisionContext, Reach, Slot, SlotLink, Traffic } from './network.ts';
 import { DEFAULT_MAX_PACKETS } from './packet-limit.ts';
 import { PacketFilter } from './packet-filter.ts';
 import type { SlotRules } from './policy-rules.ts';
@@ -33,7 +33,7 @@ import { SlotPlans } from './slot-plans.ts';
 import { SlotPolicies } from './slot-policies.ts';
 import { SlotRecords } from './slot-records.ts';
 import { Slots } from './slots.ts';
-import { surroundingsOf } from './surroundings.ts';
+import { readHostNetworks } from './host-networks.ts';
 
 export interface LinuxNetworkOptions {
   /** Holds the pins and records; must not outlive a reboot (tmpfs). */
@@ -93,7 +93,7 @@ export class LinuxNetwork implements Network {
     this.#ipv6Pool = ipv6Pool === null ? null : parseIpv6Pool(ipv6Pool, options.instance, this.#pool.gateway);
     const pools = { pool: this.#pool, ipv6Pool: this.#ipv6Pool };
     const { maxPackets = DEFAULT_MAX_PACKETS, maxMib = null, ceiling = null, instance, logger } = options;
-    const onNeighbours = () => this.#egress?.setSurroundings(this.surroundings());
+    const onNeighbours = () => this.#egress?.setHostNetworks(this.hostNetworks());
     this.#filter = new PacketFilter({
       instance,
       ...pools,
@@ -108,7 +108,7 @@ export class LinuxNetwork implements Network {
       hasIpv6: this.hasIpv6,
       nft: this.#filter.nft,
       egress: () => this.#egress,
-      surroundings: () => this.surroundings(),
+      hostNetworks: () => this.hostNetworks(),
       authority: () => this.#authority,
       logger,
       pinsFile: join(options.runFolder, 'pins.jsonl'),
@@ -167,21 +167,25 @@ export class LinuxNetwork implements Network {
     return kept;
   }
 
-  async acquire(reach: Reach, signal: AbortSignal, wish: InterfaceWish | null = null): Promise<Slot> {
+  async acquire(
+    reach: Reach,
+    signal: AbortSignal,
+    requested: RequestedInterface | null = null,
+  ): Promise<Slot> {
     if (this.#prepared === null) throw notRunning();
     const prepared = this.#prepared[reach];
-    if (wish === null || reach === 'loopback') return prepared.take(signal);
+    if (requested === null || reach === 'loopback') return prepared.take(signal);
     signal.throwIfAborted();
     for (const unneeded of Object.values(this.#prepared)) {
-      if (this.#plans.isFree(wish)) break;
-      const slot = await unneeded.withdraw((one) => this.#plans.keeps(one, wish));
+      if (this.#plans.isFree(requested)) break;
+      const slot = await unneeded.withdraw((one) => this.#plans.keeps(one, requested));
       if (slot !== null) await this.#slots.release(slot.key);
     }
-    return this.#slots.make(reach, wish);
+    return this.#slots.make(reach, requested);
   }
 
-  checkInterface(wish: InterfaceWish): void {
-    this.#plans.check(wish);
+  checkInterface(requested: RequestedInterface): void {
+    this.#plans.check(requested);
   }
 
   async setPolicy(
@@ -209,14 +213,14 @@ export class LinuxNetwork implements Network {
   }
 
   /** What addresses are from where this host stands, now. */
-  surroundings(): Surroundings {
-    return surroundingsOf(this.#pool, this.#ipv6Pool, this.#filter.networks);
+  hostNetworks(): HostNetworks {
+    return readHostNetworks(this.#pool, this.#ipv6Pool, this.#filter.networks);
   }
 
-  async outlook(slot: Slot | null): Promise<Outlook> {
+  async decisionContext(slot: Slot | null): Promise<DecisionContext> {
     const address = slot?.link?.address;
     const known = address === undefined ? undefined : await this.#egress?.known(address);
-    return { surroundings: this.surroundings(), known: known ?? [] };
+    return { hostNetworks: this.hostNetworks(), known: known ?? [] };
   }
 
   async release(key: string): Promise<void> {
@@ -278,12 +282,12 @@ export class LinuxNetwork implements Network {
       resolvers,
       logger,
       codeCache,
-      surroundings: () => this.surroundings(),
+      hostNetworks: () => this.hostNetworks(),
       held: () => this.#policies.byAddress(),
       pinsOf: (client) => this.#policies.pinsOf(client),
       leadQuestions: async (port) => {
         await ruled;
-        egress.setSurroundings(this.surroundings());
+        egress.setHostNetworks(this.hostNetworks());
         await this.#filter.leadQuestions(port);
       },
       leadConnections: async (scope, ports) => {

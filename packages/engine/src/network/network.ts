@@ -1,10 +1,10 @@
 import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { KnownName } from '../policy/explain.ts';
 import type { Ceiling } from '../policy/ceiling.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
-import type { InterfaceWish } from './interface-wish.ts';
+import type { RequestedInterface } from './requested-interface.ts';
 
 /**
  * Where a sandbox lives on the network, and as whom: a user namespace whose root is an unprivileged range of
@@ -64,8 +64,8 @@ export interface Denials {
 }
 
 /** What decisions about a sandbox rest on, beside its policy. */
-export interface Outlook {
-  readonly surroundings: Surroundings;
+export interface DecisionContext {
+  readonly hostNetworks: HostNetworks;
   /** What the sandbox has resolved, where its policy makes a difference of it. */
   readonly known: readonly KnownName[];
 }
@@ -75,7 +75,7 @@ export interface Outlook {
  * - `recover` comes first. It finds the slots of an earlier process of this engine: those in `keep` stay usable and are
  *   returned, all others are removed. A slot in `keep` that does not exist any more is missing from the answer.
  * - `acquire` never hands out a slot twice, also not after a restart; it takes a prepared slot when one is ready. It fails
- *   with `insufficient_capacity` when all addresses are in use. With a `wish` the link is as that says, and made for it; an address
+ *   with `insufficient_capacity` when all addresses are in use. With a `requested` the link is as that says, and made for it; an address
  *   that another sandbox has fails with `invalid_sandbox_config`.
  * - With reach `loopback` the namespace has no interface but lo.
  * - With reach `public` the sandbox reaches public addresses and DNS at `link.nameserver`, and never the host, its
@@ -93,9 +93,9 @@ export interface Outlook {
  */
 export interface Network {
   recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]>;
-  acquire(reach: Reach, signal: AbortSignal, wish?: InterfaceWish | null): Promise<Slot>;
+  acquire(reach: Reach, signal: AbortSignal, requested?: RequestedInterface | null): Promise<Slot>;
   /** @throws PlatformError `invalid_sandbox_config` for an interface that no sandbox of this host could have. */
-  checkInterface(wish: InterfaceWish): void;
+  checkInterface(requested: RequestedInterface): void;
   /** What this engine lets sandboxes reach at most: `setPolicy` and `recover` hold every policy to it. */
   readonly ceilings: readonly Ceiling[];
   /** Whether sandboxes with a link have IPv6 too. */
@@ -112,7 +112,7 @@ export interface Network {
   onReport: (key: string, report: NetworkReport) => void;
   readonly denials: Denials;
   /** null: of a sandbox that does not run. */
-  outlook(slot: Slot | null): Promise<Outlook>;
+  decisionContext(slot: Slot | null): Promise<DecisionContext>;
   release(key: string): Promise<void>;
   /** Bytes as the sandbox sees them: received by it, sent by it. Zero when the slot has no link or is gone. */
   traffic(slot: Slot): Traffic;

@@ -214,8 +214,8 @@ function proxiedLines(
       if (rule.protocols.length > 0 && !rule.protocols.includes('tcp')) return [];
       if (isByName(rule.destination)) {
         // A name can be denied at any destination.
-        const told = rule.action === 'deny' ? { ...rule, destination: { kind: 'any' as const } } : rule;
-        return matchesOf(told, index, slot).map((match) => line(match, toProxy));
+        const matched = rule.action === 'deny' ? { ...rule, destination: { kind: 'any' as const } } : rule;
+        return matchesOf(matched, index, slot).map((match) => line(match, toProxy));
       }
       return matchesOf(rule, index, slot).flatMap((match) => [
         ...(rule.action === 'allow' ? read.map((lead) => line(match, lead)) : []),

@@ -297,14 +297,14 @@ test('what a sandbox was told of names holds under a new policy', async () => {
 
 test('what a sandbox has resolved can be told, for as long as it holds', async () => {
   const slot = await slotWith(rules(allow({ domain: 'public.example' })));
-  assert.deepEqual((await network.outlook(slot)).known, []);
+  assert.deepEqual((await network.decisionContext(slot)).known, []);
   await probe(slot.networkNamespace, dns(slot, 'public.example'));
-  const { known } = await network.outlook(slot);
+  const { known } = await network.decisionContext(slot);
   assert.deepEqual(
     known.map(({ name, address }) => [name, formatAddress(address)]),
     [['public.example', internet.publicAddress]],
   );
-  assert.deepEqual((await network.outlook(null)).known, []);
+  assert.deepEqual((await network.decisionContext(null)).known, []);
 });
 
 test('ping reaches what a rule about ICMP allows, and rules with ports are not about it', async () => {

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { NO_INTERCEPTION } from '../egress/proxied-sandboxes.ts';
 import { parseAddress } from '../policy/address.ts';
 import { decide, decideName, isByName } from '../policy/decide.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
 import { inNamespace } from '../testing/command.ts';
 import { startInternet, type Internet } from '../testing/internet.ts';
@@ -62,9 +62,9 @@ test('for random policies the running proxy does with each connection what the d
     const slot = await network.acquire('public', AbortSignal.timeout(100_000));
     const policy = resolvePolicy(given);
     await network.setPolicy(slot, policy, isRead ? { ...reading, readsPlainHttp: isPlainRead } : null);
-    const { surroundings } = await network.outlook(slot);
+    const { hostNetworks } = await network.decisionContext(slot);
     const wanted = speeches.map((speech) =>
-      expected(speech, { policy, isRead, isPlainRead, asked, surroundings, internet }),
+      expected(speech, { policy, isRead, isPlainRead, asked, hostNetworks, internet }),
     );
     const order = { nameserver: slot.link?.nameserver ?? '', names: asked, certificate: server.certificate };
     const heard = [...(await speak(slot.networkNamespace, { ...order, speeches, patienceMs: BRIEF_MS }))];
@@ -154,13 +154,13 @@ interface Given {
   readonly isRead: boolean;
   readonly isPlainRead: boolean;
   readonly asked: readonly string[];
-  readonly surroundings: Surroundings;
+  readonly hostNetworks: HostNetworks;
   readonly internet: Internet;
 }
 
 function expected(
   speech: Speech,
-  { policy, isRead, isPlainRead, asked, surroundings, internet }: Given,
+  { policy, isRead, isPlainRead, asked, hostNetworks, internet }: Given,
 ): Heard {
   const { kind, address: text, port, serverName } = speech;
   const address = parseAddress(text);
@@ -178,7 +178,7 @@ function expected(
     port,
     names: asked.filter(leadsHere),
   } as const;
-  const { action, rule } = decide(policy, kind === 'line' ? flow : { ...flow, sni: said }, surroundings);
+  const { action, rule } = decide(policy, kind === 'line' ? flow : { ...flow, sni: said }, hostNetworks);
   if (action === 'deny') return 'closed';
   const isIntercepted = isRead && READ_PORTS.includes(port) && !(kind === 'tls' && said === BYPASSED);
   const decider = rule === null ? undefined : policy.rules[rule];

@@ -204,7 +204,7 @@ test('rules about names know their IPv6 addresses, and lead to the proxy over bo
   );
   assert.deepEqual([own, anybody, denied], ['0.0.0.1', '0.0.0.1', 'rcode 3']);
   assert.deepEqual(await probe(other.networkNamespace, reach), [`you are ${internet.hostIpv6Address}`]);
-  const { known } = await network.outlook(other);
+  const { known } = await network.decisionContext(other);
   assert.deepEqual(
     known.map(({ address }) => address.family),
     [6],
@@ -212,20 +212,20 @@ test('rules about names know their IPv6 addresses, and lead to the proxy over bo
   assert.match(await engine.table(), /tproxy ip6 to/);
 });
 
-test('what was denied over IPv6 is told with its address', async () => {
-  const told: string[] = [];
+test('what was denied over IPv6 is reported with its address', async () => {
+  const lines: string[] = [];
   network.onReport = (key, { decisions }) => {
     if (key !== other.key) return;
     for (const { decision } of decisions)
-      told.push(`${decision.kind} ${decision.address} ${decision.port} ${decision.decidedBy}`);
+      lines.push(`${decision.kind} ${decision.address} ${decision.port} ${decision.decidedBy}`);
   };
   await network.setPolicy(other, resolvePolicy({ policy: { default_egress: 'deny', rules: [] } }));
   assert.deepEqual(await probeBriefly(other.networkNamespace, tcp(internet.publicIpv6Address)), ['silence']);
   await network.denials.look();
   const parts = internet.publicIpv6Address.split('::')[0];
   assert.ok(
-    told.some((line) => line.startsWith(`tcp ${parts}`) && line.endsWith(' 8080 default')),
-    told.join(),
+    lines.some((line) => line.startsWith(`tcp ${parts}`) && line.endsWith(' 8080 default')),
+    lines.join(),
   );
 });
 

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import type { Pin } from '../egress/egress-messages.ts';
 import { formatAddress, parseAddress } from '../policy/address.ts';
 import { decide } from '../policy/decide.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { Protocol, ResolvedPolicy } from '../policy/resolve-policy.ts';
 
 const run = promisify(execFile);
@@ -35,7 +35,7 @@ export async function rejudgeConnections(
     readonly ports: ReadonlySet<number> | 'all';
   },
   pins: readonly Pin[],
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
 ): Promise<void> {
   const all = (await Promise.all(addresses.map(listConnections))).flat();
   const denied = all.filter(({ protocol, peer, port }) => {
@@ -45,7 +45,7 @@ export async function rejudgeConnections(
       .filter((pin) => formatAddress(pin.address) === formatAddress(parsed))
       .map(({ name }) => name);
     const flow = { direction: 'egress', address: parsed, port, protocol, names } as const;
-    const { action, needsName } = decide(policy, flow, surroundings);
+    const { action, needsName } = decide(policy, flow, hostNetworks);
     return action === 'deny' || needsName || (protocol === 'tcp' && (ports === 'all' || ports.has(port)));
   });
   const filters = new Set(denied.map((connection) => JSON.stringify(filterOf(connection))));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { parseAddressPool } from './address-pool.ts';
-import { interfaceWish } from './interface-wish.ts';
+import { readRequestedInterface } from './requested-interface.ts';
 import { parseIpv6Pool } from './ipv6-pool.ts';
 import { SlotPlans } from './slot-plans.ts';
 
@@ -17,8 +17,8 @@ function plansOfEight(): SlotPlans {
   return new SlotPlans({ pool, ipv6Pool, records, instance: 'abcd', firstHostId });
 }
 
-function wish(given: NonNullable<Network['interface']>) {
-  const made = interfaceWish({ interface: given });
+function requested(given: NonNullable<Network['interface']>) {
+  const made = readRequestedInterface({ interface: given });
   assert.ok(made);
   return made;
 }
@@ -33,7 +33,7 @@ test('addresses beyond the host ids are refused by name, with those that can be 
     { ipv6_pool: 'fd12:3456:789a::ac14:c800/120' },
   ])
     assert.throws(
-      () => plans.check(wish(given)),
+      () => plans.check(requested(given)),
       (error) =>
         PlatformError.is(error, 'invalid_sandbox_config') &&
         error.details?.['field'] === `network.interface.${Object.keys(given)[0]}` &&
@@ -45,7 +45,7 @@ test('addresses beyond the host ids are refused by name, with those that can be 
 test('every address that is announced can be had, and a range gives those of it that there are', () => {
   const plans = plansOfEight();
   const addressOf = (given: NonNullable<Network['interface']>) =>
-    plans.plan('public', wish(given)).slot.link?.address ?? '';
+    plans.plan('public', requested(given)).slot.link?.address ?? '';
   assert.equal(addressOf({ ipv4_address: '172.20.0.9' }), '172.20.0.9');
   const range = { ipv4_pool: '172.20.0.0/24' };
   const had = Array.from({ length: 7 }, () => addressOf(range)).toSorted();
@@ -53,6 +53,6 @@ test('every address that is announced can be had, and a range gives those of it 
     had,
     ['2', '3', '4', '5', '6', '7', '8'].map((last) => `172.20.0.${last}`),
   );
-  assert.ok(!plans.isFree(wish(range)));
+  assert.ok(!plans.isFree(requested(range)));
   assert.throws(() => addressOf(range), /All addresses of 172\.20\.0\.0\/24 are in use/);
 });

@@ -3,7 +3,7 @@ import { PlatformError } from '@svc/contract/errors';
 import type { AddressPool } from './address-pool.ts';
 import { cidr } from '../policy/address.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
-import { wrongInterface, type InterfaceWish } from './interface-wish.ts';
+import { wrongInterface, type RequestedInterface } from './requested-interface.ts';
 import type { Reach, Slot, SlotLink } from './network.ts';
 import { linkPrefix } from './ruleset.ts';
 import { SlotIndexes, type IndexRange } from './slot-indexes.ts';
@@ -54,25 +54,26 @@ export class SlotPlans {
   }
 
   /** @throws PlatformError `invalid_sandbox_config` when no sandbox of this engine could have such an interface. */
-  check(wish: InterfaceWish): void {
-    this.#indexesFor(wish);
+  check(requested: RequestedInterface): void {
+    this.#indexesFor(requested);
   }
 
   /** Whether nobody has what is asked for, or not all of it. */
-  isFree(wish: InterfaceWish): boolean {
-    return this.#indexes.hasFree(this.#indexesFor(wish));
+  isFree(requested: RequestedInterface): boolean {
+    return this.#indexes.hasFree(this.#indexesFor(requested));
   }
 
   /** Whether the slot keeps an address that is asked for from others, be it without a link. */
-  keeps({ idBase }: Slot, wish: InterfaceWish): boolean {
-    const { first, last } = this.#indexesFor(wish);
+  keeps({ idBase }: Slot, requested: RequestedInterface): boolean {
+    const { first, last } = this.#indexesFor(requested);
     const index = (idBase - this.#options.firstHostId) / IDS_PER_SLOT;
     return index >= first && index <= last;
   }
 
-  plan(reach: Reach, wish: InterfaceWish | null): SlotRecord {
-    const index = wish === null ? this.#indexes.take() : this.#indexes.takeWithin(this.#indexesFor(wish));
-    if (index === null) throw allTaken(wish);
+  plan(reach: Reach, requested: RequestedInterface | null): SlotRecord {
+    const index =
+      requested === null ? this.#indexes.take() : this.#indexes.takeWithin(this.#indexesFor(requested));
+    if (index === null) throw allTaken(requested);
     const { records, instance, firstHostId } = this.#options;
     const key = Array.from({ length: KEY_LENGTH }, () => KEY_LETTERS[randomInt(KEY_LETTERS.length)]).join('');
     // Fresh for every slot: the name of a removed veth lingers in the kernel for a while.
@@ -82,15 +83,15 @@ export class SlotPlans {
       userNamespace: records.userPath(key),
       networkNamespace: records.networkPath(key),
       idBase: firstHostId + index * IDS_PER_SLOT,
-      link: reach === 'public' ? { hostInterface, ...this.#linkOf(index, wish) } : null,
+      link: reach === 'public' ? { hostInterface, ...this.#linkOf(index, requested) } : null,
     };
     return { index, slot };
   }
 
-  #linkOf(index: number, wish: InterfaceWish | null): Omit<SlotLink, 'hostInterface'> {
+  #linkOf(index: number, requested: RequestedInterface | null): Omit<SlotLink, 'hostInterface'> {
     const { pool, ipv6Pool } = this.#options;
     const address = pool.addressOf(index);
-    const mtu = wish?.mtu ?? DEFAULT_MTU;
+    const mtu = requested?.mtu ?? DEFAULT_MTU;
     const ipv6 =
       ipv6Pool === null || mtu < IPV6_MIN_MTU
         ? {}
@@ -100,23 +101,23 @@ export class SlotPlans {
       gateway: pool.gateway,
       nameserver: pool.gateway,
       mtu,
-      mac: wish?.mac ?? randomMac(),
+      mac: requested?.mac ?? randomMac(),
       ...ipv6,
     };
   }
 
   /** An IPv6 address ends with the IPv4 address that belongs to it, so asking for one asks for the other. */
-  #indexesFor(wish: InterfaceWish): IndexRange {
-    const all = this.#ipv4Indexes(wish);
+  #indexesFor(requested: RequestedInterface): IndexRange {
+    const all = this.#ipv4Indexes(requested);
     const narrowed = (['ipv6_address', 'ipv6_pool'] as const).reduce((indexes, name) => {
-      const wanted = name === 'ipv6_address' ? wish.ipv6Address : wish.ipv6Range;
+      const wanted = name === 'ipv6_address' ? requested.ipv6Address : requested.ipv6Range;
       if (wanted === null) return indexes;
-      const own = this.#ipv6Indexes(name, wanted, wish.mtu ?? DEFAULT_MTU);
+      const own = this.#ipv6Indexes(name, wanted, requested.mtu ?? DEFAULT_MTU);
       return { first: Math.max(indexes.first, own.first), last: Math.min(indexes.last, own.last) };
     }, all);
     if (narrowed.first <= narrowed.last) return narrowed;
     throw wrongInterface(
-      wish.ipv6Address === null ? 'ipv6_pool' : 'ipv6_address',
+      requested.ipv6Address === null ? 'ipv6_pool' : 'ipv6_address',
       'ends with an IPv4 address that the rest of network.interface, or no sandbox of this host, can have',
     );
   }
@@ -139,7 +140,7 @@ export class SlotPlans {
     );
   }
 
-  #ipv4Indexes({ address, range }: InterfaceWish): IndexRange {
+  #ipv4Indexes({ address, range }: RequestedInterface): IndexRange {
     const { pool } = this.#options;
     const [base = pool.cidr, length = ''] = (range ?? pool.cidr).split('/');
     const within = this.#usable(pool.indexesOf(base, Number(length)));
@@ -175,8 +176,8 @@ function randomMac(): string {
   return [LOCAL_MAC, ...(randomBytes(5).toString('hex').match(/../g) ?? [])].join(':');
 }
 
-function allTaken(wish: InterfaceWish | null): PlatformError {
-  const { address, range, ipv6Address } = wish ?? { address: null, range: null, ipv6Address: null };
+function allTaken(requested: RequestedInterface | null): PlatformError {
+  const { address, range, ipv6Address } = requested ?? { address: null, range: null, ipv6Address: null };
   if (address !== null)
     return wrongInterface('ipv4_address', `${address} is in use by another sandbox; choose another one`);
   if (ipv6Address !== null)

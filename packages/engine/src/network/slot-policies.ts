@@ -6,9 +6,9 @@ import type { Pin } from '../egress/egress-messages.ts';
 import { NO_INTERCEPTION } from '../egress/proxied-sandboxes.ts';
 import type { ProxiedRules, ScopeKey } from '../egress/proxies.ts';
 import type { AuthorityPem } from '../egress/tls/installation-authority.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import { KeptPins } from './kept-pins.ts';
+import { StoredPins } from './stored-pins.ts';
 import { readTraffic } from './link-traffic.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { RulesetLoads, type Nft } from './nft.ts';
@@ -28,7 +28,7 @@ export interface SlotPoliciesOptions {
   readonly hasIpv6: boolean;
   readonly nft: Pick<Nft, 'run'>;
   readonly egress: () => Pick<Egress, 'hold' | 'setScope'> | null;
-  readonly surroundings: () => Surroundings;
+  readonly hostNetworks: () => HostNetworks;
   /** Signs for hosts whose connections are read. */
   readonly authority: () => AuthorityPem;
   readonly logger: Pick<Logger, 'warn'>;
@@ -54,11 +54,11 @@ export class SlotPolicies {
   readonly #scopes = new Map<string, ScopeKey>();
   readonly #mutex = new KeyedMutex();
   readonly #loads = new RulesetLoads();
-  readonly #pins: KeptPins;
+  readonly #pins: StoredPins;
 
   constructor(options: SlotPoliciesOptions) {
     this.#options = options;
-    this.#pins = new KeptPins(options.pinsFile, options.logger);
+    this.#pins = new StoredPins(options.pinsFile, options.logger);
   }
 
   /** What processes have to know that start now, by the addresses of sandboxes. */
@@ -149,13 +149,13 @@ export class SlotPolicies {
 
   /** The rules hold already, for whatever is new; that old connections could not be looked at is no reason to take them back. */
   async #rejudge({ link, policy, interception }: Held, pins: readonly Pin[]): Promise<void> {
-    const { surroundings, logger } = this.#options;
+    const { hostNetworks, logger } = this.#options;
     // A sandbox that has sent nothing has no connection either, and most get their rules before they run.
     if (readTraffic({ link }).sentBytes === 0) return;
     const ports =
       interception?.readsPlainHttp === true ? 'all' : new Set(interception?.interceptedPorts ?? []);
     const addresses = [link.address, ...(link.ipv6 === undefined ? [] : [link.ipv6.address])];
-    await rejudgeConnections({ addresses, policy, ports }, pins, surroundings()).catch((error: unknown) =>
+    await rejudgeConnections({ addresses, policy, ports }, pins, hostNetworks()).catch((error: unknown) =>
       logger.warn({ error, address: link.address }, 'Connections from before a change of rules may go on'),
     );
   }

@@ -4,7 +4,7 @@ import { settleAll } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import { interfacesWithPrefix } from './host-routing.ts';
-import type { InterfaceWish } from './interface-wish.ts';
+import type { RequestedInterface } from './requested-interface.ts';
 import type { Reach, Slot, SlotLink } from './network.ts';
 import type { PacketFilter } from './packet-filter.ts';
 import { linkPrefix } from './ruleset.ts';
@@ -12,7 +12,7 @@ import type { SlotPlans } from './slot-plans.ts';
 import type { SlotRecord, SlotRecords } from './slot-records.ts';
 
 const LINK_POLL_MS = 5;
-const LINK_PATIENCE_MS = 500;
+const LINK_TIMEOUT_MS = 500;
 
 interface SlotsOptions {
   readonly instance: string;
@@ -80,9 +80,9 @@ export class Slots {
     await Promise.all(links.filter((name) => !names.has(name)).map((name) => hostCalls.deleteLink(name)));
   }
 
-  async make(reach: Reach, wish: InterfaceWish | null = null): Promise<Slot> {
+  async make(reach: Reach, requested: RequestedInterface | null = null): Promise<Slot> {
     const { plans, records, logger } = this.#options;
-    const record = plans.plan(reach, wish);
+    const record = plans.plan(reach, requested);
     const { slot } = record;
     this.#byKey.set(slot.key, record);
     try {
@@ -145,7 +145,7 @@ export class Slots {
  * namespace that somebody still holds keeps it. After a while it is deleted, which takes the sandbox off the network.
  */
 async function waitUntilLinkIsGone(name: string, hostCalls: HostCalls): Promise<void> {
-  const deadline = performance.now() + LINK_PATIENCE_MS;
+  const deadline = performance.now() + LINK_TIMEOUT_MS;
   while (existsSync(`/sys/class/net/${name}`)) {
     if (performance.now() > deadline) return hostCalls.deleteLink(name);
     await delay(LINK_POLL_MS);

@@ -5,7 +5,7 @@ import { PlatformError } from '@svc/contract/errors';
 import fc from 'fast-check';
 import { IPV6_PEERS, PEERS, policies } from '../testing/random-policies.ts';
 import { referenceAction } from '../testing/reference-model.ts';
-import { at, SURROUNDINGS } from '../testing/surroundings.ts';
+import { at, HOST_NETWORKS } from '../testing/host-networks.ts';
 import { ceilingsOf, readCeiling, writeCeiling } from './ceiling.ts';
 import { checkCeiling } from './check-ceiling.ts';
 import { decide } from './decide.ts';
@@ -51,22 +51,22 @@ test('no address beyond a ceiling is ever allowed, and below it the policy decid
     fc.property(policies, words, words, flows, (policy, one, other, { address, ...flow }) => {
       const ceilings = [one, other].flatMap((list) => ceilingsOf(list));
       const asked = { ...flow, direction: 'egress', address: at(address) } as const;
-      const { action } = decide(resolvePolicy({ policy }, ceilings), asked, SURROUNDINGS);
-      const bare = decide(resolvePolicy({ policy }), asked, SURROUNDINGS).action;
+      const { action } = decide(resolvePolicy({ policy }, ceilings), asked, HOST_NETWORKS);
+      const bare = decide(resolvePolicy({ policy }), asked, HOST_NETWORKS).action;
       const isBelow = [one, other].every(
         (list) =>
           referenceAction(openedBy(list), { ...flow, direction: 'egress', address }, PLACE) === 'allow',
       );
       assert.equal(action, isBelow ? bare : 'deny');
       const nameserver = { address, port: 53 };
-      if (mayAsk(resolvePolicy({ policy }, ceilings), nameserver, 'udp', SURROUNDINGS)) assert.ok(isBelow);
+      if (mayAsk(resolvePolicy({ policy }, ceilings), nameserver, 'udp', HOST_NETWORKS)) assert.ok(isBelow);
     }),
     { numRuns: 20_000 },
   );
 });
 
 test('a policy that is not refused opens nothing beyond the ceiling but what only the host knows', () => {
-  const nowhere = { ...SURROUNDINGS, hostAddresses: [], neighbours: [] };
+  const nowhere = { ...HOST_NETWORKS, hostAddresses: [], neighbours: [] };
   let accepted = 0;
   fc.assert(
     fc.property(policies, words, flows, (policy, list, { address, ...flow }) => {
@@ -138,10 +138,10 @@ test('what is beyond a ceiling is refused by the name of the rule, and the defau
 test('an explanation says that the operator lets no sandbox go there', () => {
   const question = { host: '10.0.0.1', port: 80, protocol: 'tcp' } as const;
   const network = { policy: { default_egress: 'allow' as const } };
-  const told = explain(network, question, [], SURROUNDINGS, ceilingsOf(['public']));
-  assert.deepEqual([told.action, told.decidedBy, told.rule], ['deny', 'ceiling', null]);
+  const explained = explain(network, question, [], HOST_NETWORKS, ceilingsOf(['public']));
+  assert.deepEqual([explained.action, explained.decidedBy, explained.rule], ['deny', 'ceiling', null]);
   assert.match(
-    told.reason,
+    explained.reason,
     /^10\.0\.0\.1:80\/tcp is denied: it is beyond what the operator .*--network-ceiling/,
   );
 });

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
 import { contains, formatCidr, parseCidr, type Address, type Cidr } from './address.ts';
-import { classify, GROUP_RANGES, RESERVED_RANGES, type Group, type Surroundings } from './groups.ts';
+import { classify, GROUP_RANGES, RESERVED_RANGES, type Group, type HostNetworks } from './groups.ts';
 
 /** An operator's upper bound for network policies. */
 export interface Ceiling {
@@ -47,9 +47,9 @@ export function wordsOf({ groups, ranges }: Ceiling): readonly string[] {
   return [...groups, ...ranges.map(formatCidr)];
 }
 
-export function isWithin({ groups, ranges }: Ceiling, address: Address, surroundings: Surroundings): boolean {
+export function isWithin({ groups, ranges }: Ceiling, address: Address, hostNetworks: HostNetworks): boolean {
   if (ranges.some((range) => contains(range, address))) return true;
-  const group = classify(address, surroundings);
+  const group = classify(address, hostNetworks);
   return group !== null && groups.includes(group);
 }
 

@@ -7,7 +7,7 @@ import { decide, decideName, mayAnswer, rulesFor, type Flow } from './decide.ts'
 import { classify } from './groups.ts';
 import { PEERS, policies, NAMES } from '../testing/random-policies.ts';
 import { referenceAction, referenceGroup, referenceNameAction } from '../testing/reference-model.ts';
-import { at, SURROUNDINGS } from '../testing/surroundings.ts';
+import { at, HOST_NETWORKS } from '../testing/host-networks.ts';
 import { resolvePolicy } from './resolve-policy.ts';
 
 const PLACE = {
@@ -31,7 +31,8 @@ const flows = fc.record({
 } as const);
 
 test('every address has the group that the reference model gives it', () => {
-  for (const peer of PEERS) assert.equal(classify(at(peer), SURROUNDINGS), referenceGroup(peer, PLACE), peer);
+  for (const peer of PEERS)
+    assert.equal(classify(at(peer), HOST_NETWORKS), referenceGroup(peer, PLACE), peer);
 });
 
 test('for random policies and flows the decision is that of the reference model (5,000)', () => {
@@ -41,7 +42,7 @@ test('for random policies and flows the decision is that of the reference model 
       const { action } = decide(
         resolved,
         { ...rest, address: at(address), ...(sni === undefined ? {} : { sni }) },
-        SURROUNDINGS,
+        HOST_NETWORKS,
       );
       assert.equal(action, referenceAction(policy, { ...rest, address, sni, strict }, PLACE));
     }),
@@ -73,9 +74,9 @@ test('no name that a connection could say changes the decision of one that needs
       (policy, { address, direction, port, protocol, names }, sni) => {
         const resolved = resolvePolicy({ policy });
         const blind = { direction, port, protocol, names, address: at(address) };
-        const decision = decide(resolved, blind, SURROUNDINGS);
+        const decision = decide(resolved, blind, HOST_NETWORKS);
         if (decision.needsName || protocol !== 'tcp') return;
-        assert.equal(decide(resolved, { ...blind, sni }, SURROUNDINGS).action, decision.action);
+        assert.equal(decide(resolved, { ...blind, sni }, HOST_NETWORKS).action, decision.action);
       },
     ),
     { numRuns: 5000 },
@@ -84,7 +85,7 @@ test('no name that a connection could say changes the decision of one that needs
 
 test('without a policy: names, public addresses, and whoever comes in through a published port', () => {
   const policy = resolvePolicy(undefined);
-  const action = (given: Flow) => decide(policy, given, SURROUNDINGS).action;
+  const action = (given: Flow) => decide(policy, given, HOST_NETWORKS).action;
   assert.equal(action(flow('93.184.215.14')), 'allow');
   assert.equal(action(flow('172.30.0.1', { port: 53, protocol: 'udp' })), 'allow');
   for (const address of [
@@ -104,9 +105,9 @@ test('without a policy: names, public addresses, and whoever comes in through a 
 test('a policy without defaults denies both ways, and a network that is off denies all', () => {
   for (const network of [{ policy: {} }, { enabled: false }] satisfies Network[]) {
     const policy = resolvePolicy(network);
-    assert.equal(decide(policy, flow('93.184.215.14'), SURROUNDINGS).action, 'deny');
+    assert.equal(decide(policy, flow('93.184.215.14'), HOST_NETWORKS).action, 'deny');
     assert.equal(
-      decide(policy, flow('93.184.215.14', { direction: 'ingress' }), SURROUNDINGS).action,
+      decide(policy, flow('93.184.215.14', { direction: 'ingress' }), HOST_NETWORKS).action,
       'deny',
     );
     assert.equal(decideName(policy, 'example.com', 'udp').action, 'deny');
@@ -120,7 +121,7 @@ test('no policy opens the address of another sandbox', () => {
       rules: [{ direction: 'any', action: 'allow', destination: { cidr: '172.30.0.0/16' } }],
     },
   });
-  assert.deepEqual(decide(policy, flow('172.30.0.9'), SURROUNDINGS), {
+  assert.deepEqual(decide(policy, flow('172.30.0.9'), HOST_NETWORKS), {
     action: 'deny',
     rule: null,
     needsName: false,
@@ -129,7 +130,7 @@ test('no policy opens the address of another sandbox', () => {
 
 test('answers lead to private addresses only where a rule about addresses alone allows them', () => {
   const may = (network: Network, address: string) =>
-    mayAnswer(resolvePolicy(network), at(address), SURROUNDINGS);
+    mayAnswer(resolvePolicy(network), at(address), HOST_NETWORKS);
   const rule = { direction: 'egress', action: 'allow', destination: { cidr: '10.0.0.0/8' } } as const;
   assert.equal(may({}, '93.184.215.14'), true);
   assert.equal(may({}, '10.0.0.1'), false);

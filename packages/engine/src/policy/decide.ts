@@ -1,6 +1,6 @@
 import { contains, type Address } from './address.ts';
 import { isWithin } from './ceiling.ts';
-import { classify, isClosedIpv6, isReachable, type Surroundings } from './groups.ts';
+import { classify, isClosedIpv6, isReachable, type HostNetworks } from './groups.ts';
 import { hasSuffix, normalizeName } from './names.ts';
 import type { Action, Destination, Direction, Protocol, ResolvedPolicy, Rule } from './resolve-policy.ts';
 
@@ -27,10 +27,10 @@ export interface Decision {
 }
 
 /** The first rule that matches decides; without one, the default does. */
-export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroundings): Decision {
+export function decide(policy: ResolvedPolicy, flow: Flow, hostNetworks: HostNetworks): Decision {
   const isEgress = flow.direction === 'egress';
-  const isOpenable = isReachable(flow.address, surroundings) && !isClosedIpv6(flow.address);
-  if (isEgress && (!isOpenable || isClosed(flow) || isBeyondCeiling(policy, flow.address, surroundings)))
+  const isOpenable = isReachable(flow.address, hostNetworks) && !isClosedIpv6(flow.address);
+  if (isEgress && (!isOpenable || isClosed(flow) || isBeyondCeiling(policy, flow.address, hostNetworks)))
     return { action: 'deny', rule: null, needsName: false };
   let needsName = false;
   for (const [index, rule] of policy.rules.entries()) {
@@ -40,7 +40,7 @@ export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroun
       if (!isEgress) continue;
       needsName ||= couldNameDecide(rule, flow);
       if (matchesName(policy, rule, flow)) return { action: rule.action, rule: index, needsName };
-    } else if (matchesAddress(rule.destination, flow.address, surroundings))
+    } else if (matchesAddress(rule.destination, flow.address, hostNetworks))
       return { action: rule.action, rule: index, needsName };
   }
   return { action: isEgress ? policy.defaultEgress : policy.defaultIngress, rule: null, needsName };
@@ -49,9 +49,9 @@ export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroun
 export function isBeyondCeiling(
   { ceilings }: Pick<ResolvedPolicy, 'ceilings'>,
   address: Address,
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
 ): boolean {
-  return !ceilings.every((ceiling) => isWithin(ceiling, address, surroundings));
+  return !ceilings.every((ceiling) => isWithin(ceiling, address, hostNetworks));
 }
 
 /**
@@ -81,14 +81,14 @@ export function decideName(
  * Whether an answer may contain `address`. With rebinding protection only public addresses are allowed, and those that a rule about
  * addresses alone (a range or group, no ports) allows, because its author meant them. Defaults, `any` and rules with ports do not count.
  */
-export function mayAnswer(policy: ResolvedPolicy, address: Address, surroundings: Surroundings): boolean {
-  if (!policy.dns.rebindProtection || classify(address, surroundings) === 'public') return true;
+export function mayAnswer(policy: ResolvedPolicy, address: Address, hostNetworks: HostNetworks): boolean {
+  if (!policy.dns.rebindProtection || classify(address, hostNetworks) === 'public') return true;
   const rule = policy.rules.find(
     ({ destination, ports, ...each }) =>
       isAbout(each, 'egress') &&
       ports.length === 0 &&
       (destination.kind === 'cidr' || destination.kind === 'group') &&
-      matchesAddress(destination, address, surroundings),
+      matchesAddress(destination, address, hostNetworks),
   );
   return rule?.action === 'allow';
 }
@@ -149,11 +149,11 @@ function fitsTransport(
 function matchesAddress(
   destination: Exclude<Destination, ByName>,
   address: Address,
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
 ): boolean {
   if (destination.kind === 'any') return address.value !== 0n;
   if (destination.kind === 'cidr') return contains(destination.range, address);
-  return classify(address, surroundings) === destination.group;
+  return classify(address, hostNetworks) === destination.group;
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { at, SURROUNDINGS } from '../testing/surroundings.ts';
+import { at, HOST_NETWORKS } from '../testing/host-networks.ts';
 import { explain, type Question } from './explain.ts';
 
 type Rule = NonNullable<NonNullable<Network['policy']>['rules']>[number];
@@ -20,7 +20,7 @@ const to = (host: string, port = 443, protocol: Question['protocol'] = 'tcp'): Q
 });
 const pin = (name: string, address: string) => ({ name, address: at(address) });
 const ask = (given: Network | undefined, question: Question, ...known: ReturnType<typeof pin>[]) =>
-  explain(given, question, known, SURROUNDINGS);
+  explain(given, question, known, HOST_NETWORKS);
 
 test('the first rule that fits an address is named, with its place and the group of the address', () => {
   const given = network(

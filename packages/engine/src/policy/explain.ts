@@ -3,7 +3,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { cidr, contains, formatAddress, parseAddress, type Address } from './address.ts';
 import type { Ceiling } from './ceiling.ts';
 import { decide, decideName, isBeyondCeiling, isByName, isClosed } from './decide.ts';
-import { classify, isClosedIpv6, isReachable, type Group, type Surroundings } from './groups.ts';
+import { classify, isClosedIpv6, isReachable, type Group, type HostNetworks } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
 import type { DecidedBy } from './network-decision.ts';
 import { isIntercepted, readPorts } from './read-ports.ts';
@@ -66,20 +66,20 @@ export function explain(
   network: Network | undefined,
   question: Question,
   known: readonly KnownName[],
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
   ceilings: readonly Ceiling[] = [],
 ): Explanation {
   const policy = resolvePolicy(network, ceilings);
-  if (question.direction === 'ingress') return explainIngress(network, policy, question, surroundings);
-  const hasIpv6 = surroundings.ipv6 !== undefined;
+  if (question.direction === 'ingress') return explainIngress(network, policy, question, hostNetworks);
+  const hasIpv6 = hostNetworks.ipv6 !== undefined;
   const reached = hasIpv6 ? known : known.filter(({ address }) => address.family === 4);
   const { name, addresses, isAssumed } = placesOf(question, reached, policy);
   const considered = addresses.map((address) => {
     const text = formatAddress(address);
     const led = known.filter((pin) => formatAddress(pin.address) === text).map((pin) => pin.name);
     const names = isAssumed && name !== null ? [name] : led;
-    const verdict = judge(network, policy, question, { address, names }, surroundings);
-    return { address: text, group: classify(address, surroundings), ...verdict };
+    const verdict = judge(network, policy, question, { address, names }, hostNetworks);
+    return { address: text, group: classify(address, hostNetworks), ...verdict };
   });
   const verdict =
     judgeFirst(network, policy, question, name) ??
@@ -93,7 +93,7 @@ export function explain(
     decidedBy: verdict.decidedBy,
     rule,
     isByName: decider !== undefined && isByName(decider.destination),
-    reason: `${sentence({ ...toldOf(verdict, question), rule, address: placeLedTo(verdict, isAssumed) })}${noteOf(verdict, isAssumed)}`,
+    reason: `${sentence({ ...factsOf(verdict, question), rule, address: placeLedTo(verdict, isAssumed) })}${noteOf(verdict, isAssumed)}`,
     addresses: isAssumed ? [] : considered,
     isAssumed,
   };
@@ -104,14 +104,14 @@ function explainIngress(
   network: Network | undefined,
   policy: ResolvedPolicy,
   question: Question,
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
 ): Explanation {
   const { host, port, protocol } = question;
   const address = parseAddress(host);
   if (address === null) throw invalid('host', 'must be an address, of who comes in');
   if (protocol !== 'tcp' && protocol !== 'udp') throw invalid('protocol', 'must be tcp or udp, as ports are');
   if (port === 0) throw invalid('port', 'is needed, from 1 to 65535: the one inside');
-  const outside = seenFromPorts(surroundings);
+  const outside = seenFromPorts(hostNetworks);
   const flow = { direction: 'ingress', address, port, protocol, names: [] } as const;
   const decided = decide(policy, flow, outside);
   const verdict: Verdict =
@@ -126,25 +126,25 @@ function explainIngress(
     decidedBy,
     rule,
     isByName: false,
-    reason: sentence({ ...toldOf(verdict, question), rule, address: null }),
+    reason: sentence({ ...factsOf(verdict, question), rule, address: null }),
     addresses: [{ ...judged, action, decidedBy, rule: verdict.rule }],
     isAssumed: false,
   };
 }
 
 /**
- * The surroundings for peers of published ports, who connect to this host: for them the gateway and the addresses of sandboxes have no
+ * The host networks for peers of published ports, who connect to this host: for them the gateway and the addresses of sandboxes have no
  * special meaning.
  */
 export function seenFromPorts({
   hostAddresses,
   neighbours,
-}: Omit<Surroundings, 'gateway' | 'pool'>): Surroundings {
+}: Omit<HostNetworks, 'gateway' | 'pool'>): HostNetworks {
   const nowhere = { family: 4, value: 0n } as const;
   return { gateway: nowhere, pool: { ...nowhere, prefixLength: 32 }, hostAddresses, neighbours };
 }
 
-function toldOf({ action, decidedBy }: Verdict, { direction = 'egress', host, port, protocol }: Question) {
+function factsOf({ action, decidedBy }: Verdict, { direction = 'egress', host, port, protocol }: Question) {
   const hasPorts = protocol === 'tcp' || protocol === 'udp';
   return { action, decidedBy, direction, host, port: hasPorts ? port : null, protocol };
 }
@@ -222,21 +222,21 @@ function judge(
   policy: ResolvedPolicy,
   { port, protocol }: Question,
   { address, names }: { readonly address: Address; readonly names: readonly string[] },
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
 ): Verdict {
   if (isClosed({ protocol, port })) return { action: 'deny', decidedBy: 'closed_port', rule: null };
   const isIpv6 = address.family === 6 || protocol === 'icmpv6';
-  const isOutOfReach = !isReachable(address, surroundings) || isClosedIpv6(address);
-  if ((isIpv6 && surroundings.ipv6 === undefined) || isOutOfReach)
+  const isOutOfReach = !isReachable(address, hostNetworks) || isClosedIpv6(address);
+  if ((isIpv6 && hostNetworks.ipv6 === undefined) || isOutOfReach)
     return { action: 'deny', decidedBy: 'out_of_reach', rule: null };
-  if (isBeyondCeiling(policy, address, surroundings))
+  if (isBeyondCeiling(policy, address, hostNetworks))
     return { action: 'deny', decidedBy: 'ceiling', rule: null };
   if (protocol === 'udp' && isClosedToUdp(network, port))
     return { action: 'deny', decidedBy: 'quic', rule: null };
   const { action, rule } = decide(
     policy,
     { direction: 'egress', address, port, protocol, names },
-    surroundings,
+    hostNetworks,
   );
   return { action, rule, decidedBy: rule === null ? 'default' : 'rule' };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cidr, formatAddress, type Address } from './address.ts';
-import { classify, isPublicEverywhere, type Surroundings } from './groups.ts';
+import { classify, isPublicEverywhere, type HostNetworks } from './groups.ts';
 
 /**
  * As the registries have them, written down once more: whoever changes the lists of the product changes them here for a reason.
@@ -24,7 +24,7 @@ const PUBLIC = `
   .trim()
   .split(/\s+/);
 
-const SURROUNDINGS: Surroundings = {
+const HOST_NETWORKS: HostNetworks = {
   gateway: cidr('10.200.0.1'),
   hostAddresses: [],
   neighbours: [],
@@ -39,19 +39,19 @@ function edgesOf(text: string): readonly Address[] {
 
 test('no address of the registries of special-purpose addresses is public, at either end of each range', () => {
   const wrong = SPECIAL.flatMap(edgesOf).filter(
-    (address) => isPublicEverywhere(address) || classify(address, SURROUNDINGS) === 'public',
+    (address) => isPublicEverywhere(address) || classify(address, HOST_NETWORKS) === 'public',
   );
   assert.deepEqual(wrong.map(formatAddress), []);
 });
 
 test('what lies beside them is public, unless this host is part of it', () => {
   const wrong = PUBLIC.map(cidr).filter(
-    (address) => !isPublicEverywhere(address) || classify(address, SURROUNDINGS) !== 'public',
+    (address) => !isPublicEverywhere(address) || classify(address, HOST_NETWORKS) !== 'public',
   );
   assert.deepEqual(wrong.map(formatAddress), []);
   const neighbours = [cidr('1.1.1.0/24'), cidr('2606:4700::/32')];
   for (const text of ['1.1.1.1', '2606:4700::1111'])
-    assert.equal(classify(cidr(text), { ...SURROUNDINGS, neighbours }), 'private', text);
+    assert.equal(classify(cidr(text), { ...HOST_NETWORKS, neighbours }), 'private', text);
 });
 
 test('an address that leads to another by translation is what that one is', () => {
@@ -61,5 +61,5 @@ test('an address that leads to another by translation is what that one is', () =
     ['64:ff9b::cb00:7101', null],
     ['64:ff9b::0101:0101', 'public'],
   ] as const)
-    assert.equal(classify(cidr(text), SURROUNDINGS), group, text);
+    assert.equal(classify(cidr(text), HOST_NETWORKS), group, text);
 });

@@ -3,7 +3,7 @@ import { cidr, contains, type Address, type Cidr } from './address.ts';
 export type Group = 'host' | 'metadata' | 'loopback' | 'private' | 'link_local' | 'multicast' | 'public';
 
 /** The position of this host in its networks, on which the group of an address depends. */
-export interface Surroundings {
+export interface HostNetworks {
   /** The address of the host and its resolver for the sandbox. */
   readonly gateway: Address;
   /** Every other address of this host. */
@@ -57,18 +57,18 @@ export const RESERVED_RANGES: readonly Cidr[] = [
  * The group of an address; null when it has none. Unspecified addresses and those of other sandboxes have no group, and `isReachable` is
  * false for them under any policy.
  */
-export function classify(address: Address, surroundings: Surroundings): Group | null {
-  if (isGateway(address, surroundings)) return 'host';
-  if (!isReachable(address, surroundings)) return null;
+export function classify(address: Address, hostNetworks: HostNetworks): Group | null {
+  if (isGateway(address, hostNetworks)) return 'host';
+  if (!isReachable(address, hostNetworks)) return null;
   const inside = embeddedIpv4(address);
-  if (inside !== null) return classify(inside, surroundings);
+  if (inside !== null) return classify(inside, hostNetworks);
   const isIn = (ranges: readonly Cidr[]) => ranges.some((range) => contains(range, address));
   // Before the addresses of this host, which include 127.0.0.0/8: inside, these are the sandbox's own.
   if (isIn(GROUP_RANGES.loopback)) return 'loopback';
-  if (surroundings.hostAddresses.some((own) => isSame(own, address))) return 'host';
+  if (hostNetworks.hostAddresses.some((own) => isSame(own, address))) return 'host';
   for (const group of ['metadata', 'private', 'link_local', 'multicast'] as const)
     if (isIn(GROUP_RANGES[group])) return group;
-  if (isIn(surroundings.neighbours)) return 'private';
+  if (isIn(hostNetworks.neighbours)) return 'private';
   return isIn(RESERVED_RANGES) ? null : 'public';
 }
 
@@ -84,14 +84,14 @@ export function isPublicEverywhere(address: Address): boolean {
  * Whether a rule can open an address. Sandboxes reach each other only through published ports, so no rule opens their addresses; nor
  * unspecified and broadcast addresses.
  */
-export function isReachable(address: Address, surroundings: Surroundings): boolean {
+export function isReachable(address: Address, hostNetworks: HostNetworks): boolean {
   if (address.value === 0n || isSame(address, BROADCAST)) return false;
-  if (isGateway(address, surroundings)) return true;
-  const { pool, ipv6 } = surroundings;
+  if (isGateway(address, hostNetworks)) return true;
+  const { pool, ipv6 } = hostNetworks;
   return !contains(pool, address) && (ipv6 === undefined || !contains(ipv6.pool, address));
 }
 
-function isGateway(address: Address, { gateway, ipv6 }: Surroundings): boolean {
+function isGateway(address: Address, { gateway, ipv6 }: HostNetworks): boolean {
   return isSame(address, gateway) || (ipv6 !== undefined && isSame(address, ipv6.gateway));
 }
 

@@ -1,6 +1,6 @@
 import { contains, parseAddress } from './address.ts';
 import { decide } from './decide.ts';
-import { classify, type Group, type Surroundings } from './groups.ts';
+import { classify, type Group, type HostNetworks } from './groups.ts';
 import type { ResolvedPolicy, Rule } from './resolve-policy.ts';
 
 type Nameserver = ResolvedPolicy['dns']['nameservers'][number];
@@ -13,22 +13,22 @@ export function mayAsk(
   policy: ResolvedPolicy,
   { address: text, port }: Nameserver,
   protocol: 'tcp' | 'udp',
-  surroundings: Surroundings,
+  hostNetworks: HostNetworks,
 ): boolean {
   const address = parseAddress(text);
-  if (address === null || isNowhere(text, surroundings)) return false;
+  if (address === null || isNowhere(text, hostNetworks)) return false;
   const rules = policy.rules.filter((rule) => !isAboutResolver(rule));
   const flow = { direction: 'egress', address, port, protocol, names: [] } as const;
-  return decide({ ...policy, rules }, flow, surroundings).action === 'allow';
+  return decide({ ...policy, rules }, flow, hostNetworks).action === 'allow';
 }
 
 /** Whether no policy can open the address to queries. */
-export function isNowhere(text: string, surroundings: Surroundings): boolean {
+export function isNowhere(text: string, hostNetworks: HostNetworks): boolean {
   const address = parseAddress(text);
   if (address === null) return true;
-  const { pool, ipv6 } = surroundings;
+  const { pool, ipv6 } = hostNetworks;
   if (contains(pool, address) || (ipv6 !== undefined && contains(ipv6.pool, address))) return true;
-  const group = classify(address, surroundings);
+  const group = classify(address, hostNetworks);
   return group !== null && CLOSED_GROUPS.has(group);
 }
 

@@ -15,8 +15,8 @@ export function ruleAt(network: Network | undefined, index: number | null): Deci
   return index === null || rule === undefined ? null : { index, rule };
 }
 
-/** What was decided, about what. */
-export interface Told {
+/** A decision and what it was about. */
+export interface DecisionFacts {
   readonly action: Action;
   readonly decidedBy: Decider;
   readonly rule: DecidingRule | null;
@@ -32,16 +32,16 @@ export interface Told {
 }
 
 /** Says who decided, in the words that an explanation and the log of the network share. */
-export function sentence(told: Told): string {
-  const { decidedBy, rule, direction } = told;
-  const place = placeOf(told);
-  const start = `${place} is ${told.action === 'allow' ? 'allowed' : 'denied'}`;
+export function sentence(facts: DecisionFacts): string {
+  const { decidedBy, rule, direction } = facts;
+  const place = placeOf(facts);
+  const start = `${place} is ${facts.action === 'allow' ? 'allowed' : 'denied'}`;
   const fallback = `default_${direction === 'ingress' ? 'ingress' : 'egress'}`;
   const named = rule === null ? fallback : `rule ${rule.index}, ${describeRule(rule.rule)}`;
   if (decidedBy === 'rule') return `${start} by ${named}, the first that fits`;
   if (decidedBy === 'default') return `${start} by ${fallback}: no rule fits`;
   if (decidedBy === 'name')
-    return `${start}: the name may ${told.action === 'allow' ? '' : 'not '}be asked for, by ${named}`;
+    return `${start}: the name may ${facts.action === 'allow' ? '' : 'not '}be asked for, by ${named}`;
   return FORESEEN.has(decidedBy) ? `${start}: ${WHY[decidedBy]}` : `${place} did not pass: ${WHY[decidedBy]}`;
 }
 
@@ -77,9 +77,9 @@ const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string
   upstream_not_verified: 'the certificate of the host could not be verified (network.tls.verify_upstream)',
 };
 
-function placeOf({ host: told, port, protocol, address, direction }: Told): string {
+function placeOf({ host: peer, port, protocol, address, direction }: DecisionFacts): string {
   // Code in a sandbox asks for names with anything in them, words that look like these among it.
-  const host = told.replaceAll(/[^\x21-\x7e]/g, '?');
+  const host = peer.replaceAll(/[^\x21-\x7e]/g, '?');
   const way = protocol === null ? '' : `/${protocol}`;
   if (direction === 'ingress') return `port ${port ?? 0}${way} from ${host}`;
   const through = address === null || address === host ? '' : ` (at ${address})`;

@@ -181,9 +181,9 @@ test('a disk stands still no longer than it may, and another one is never taken 
   await assert.rejects(host.hostCalls.copyFrozen({ image, device, mark, to, mostMs: 1 }), {
     errno: 'ETIMEDOUT',
   });
-  const stranger = join(host.scratch, 'stranger.img');
-  await writeFile(stranger, '');
-  await assert.rejects(host.hostCalls.copyFrozen({ image: stranger, device, mark, to, mostMs: 30_000 }), {
+  const unmounted = join(host.scratch, 'unmounted.img');
+  await writeFile(unmounted, '');
+  await assert.rejects(host.hostCalls.copyFrozen({ image: unmounted, device, mark, to, mostMs: 30_000 }), {
     errno: 'ENXIO',
   });
   assert.ok(!existsSync(to) && !existsSync(mark));

@@ -225,8 +225,8 @@ test('a root file system is open to root of its own sandbox and to nobody else o
   const root = await rootfs.mount('privatedisk', [layer], slot, soon());
   assert.match(await host.asGuest(slot, 'cat "$1/etc/secret"', [root]), /of the guest/);
   await assert.rejects(host.asGuest(other, 'cat "$1/etc/secret"', [root]), /denied/);
-  const asNobody = 'setpriv --reuid 65534 --regid 65534 --clear-groups cat "$1/etc/secret"';
-  await assert.rejects(host.asHost(asNobody, [root]), /denied/);
+  const asOtherUser = 'setpriv --reuid 65534 --regid 65534 --clear-groups cat "$1/etc/secret"';
+  await assert.rejects(host.asHost(asOtherUser, [root]), /denied/);
   await rootfs.unmount('privatedisk');
   await rootfs.removeDisk('privatedisk');
   assert.deepEqual(await host.leftovers(), []);

@@ -1,6 +1,6 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { CheckSandbox } from '../client/engine-api.ts';
-import { interfaceWish } from '../network/interface-wish.ts';
+import { readRequestedInterface } from '../network/requested-interface.ts';
 import { ceilingsOf } from '../policy/ceiling.ts';
 import { checkCeiling } from '../policy/check-ceiling.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -16,7 +16,7 @@ const loadCheck = () => import('@svc/contract/check-spec');
 let check: ReturnType<typeof loadCheck> | undefined;
 
 type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
-  readonly network: Pick<Kit['network'], 'ceilings' | 'checkInterface' | 'hasIpv6' | 'outlook'>;
+  readonly network: Pick<Kit['network'], 'ceilings' | 'checkInterface' | 'hasIpv6' | 'decisionContext'>;
   readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
 };
 
@@ -34,9 +34,9 @@ export async function checkRequest(
   checkSupported(spec, kit.network);
   const ceilings = [...kit.network.ceilings, ...ceilingsOf(request.networkCeiling)];
   if (!mayExceedCeiling) checkCeiling(spec.network, ceilings);
-  await checkNameservers(spec.network, async () => (await kit.network.outlook(null)).surroundings);
-  const wish = interfaceWish(spec.network);
-  if (wish !== null) kit.network.checkInterface(wish);
+  await checkNameservers(spec.network, async () => (await kit.network.decisionContext(null)).hostNetworks);
+  const requested = readRequestedInterface(spec.network);
+  if (requested !== null) kit.network.checkInterface(requested);
   const runtime = chooseRuntime(kit, request.isolation);
   checkLimitsKept(spec, runtime.isolation);
   checkSize(spec, kit.readHostSize());

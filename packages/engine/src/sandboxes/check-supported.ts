@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import type { Mount, Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import { interfaceWish } from '../network/interface-wish.ts';
+import { readRequestedInterface } from '../network/requested-interface.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import { checkInterception } from './interception.ts';
 
@@ -33,7 +33,7 @@ function checkNetwork({ network }: SandboxSpec, { hasIpv6 }: { readonly hasIpv6:
     if (!hasIpv6 && protocols.length > 0 && protocols.every((protocol) => protocol === 'icmpv6'))
       throw unsupported(`${field}.protocols`, NO_IPV6);
   }
-  interfaceWish(network);
+  readRequestedInterface(network);
 }
 
 /** A volume stores the ids and modes of guests in its own files, where no user of the host has any of their own to keep apart. */

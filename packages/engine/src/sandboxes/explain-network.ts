@@ -1,7 +1,7 @@
 import type { Network } from '@svc/contract';
 import type { NetworkExplanation } from '../client/network-api.ts';
-import { treatmentOf } from '../egress/secrets/secret-settings.ts';
-import type { Outlook } from '../network/network.ts';
+import { actionFor } from '../egress/secrets/secret-settings.ts';
+import type { DecisionContext } from '../network/network.ts';
 import type { Ceiling } from '../policy/ceiling.ts';
 import { parseAddress } from '../policy/address.ts';
 import { explain, type Question } from '../policy/explain.ts';
@@ -12,11 +12,11 @@ import { interceptionOf } from './interception.ts';
 export function explainNetwork(
   network: Network | undefined,
   question: Question,
-  { known, surroundings }: Outlook,
+  { known, hostNetworks }: DecisionContext,
   ceilings: readonly Ceiling[] = [],
 ): NetworkExplanation {
   return {
-    ...explain(network, question, known, surroundings, ceilings),
+    ...explain(network, question, known, hostNetworks, ceilings),
     secrets: secretsTowards(network, question),
   };
 }
@@ -35,6 +35,6 @@ function secretsTowards(
   const identity = { host: normalizeName(host), isPinned: true, isProven };
   return read.secrets.entries.map((secret) => ({
     envVar: secret.envVar,
-    action: treatmentOf(secret, read.secrets, identity),
+    action: actionFor(secret, read.secrets, identity),
   }));
 }

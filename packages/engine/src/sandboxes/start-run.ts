@@ -6,7 +6,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { missingAdvisories } from '../runtime/advisories.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
-import { interfaceWish } from '../network/interface-wish.ts';
+import { readRequestedInterface } from '../network/requested-interface.ts';
 import type { Reach, Slot } from '../network/network.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts';
@@ -59,7 +59,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   requireValues(spec.network, values);
 
   const slot = await timer.time('network', () =>
-    kit.network.acquire(reachOf(spec), signal, interfaceWish(spec.network)),
+    kit.network.acquire(reachOf(spec), signal, readRequestedInterface(spec.network)),
   );
   undo.defer(() => kit.network.release(slot.key));
 

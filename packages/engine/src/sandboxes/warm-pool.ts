@@ -1,7 +1,7 @@
 import type { SandboxSpec } from '@svc/contract';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import type { Image } from '../images/images.ts';
-import { interfaceWish } from '../network/interface-wish.ts';
+import { readRequestedInterface } from '../network/requested-interface.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -133,6 +133,6 @@ export function fitsWarm(spec: SandboxSpec): boolean {
     (spec.rlimits ?? []).length === 0 &&
     (spec.security_profile ?? 'default') === 'default' &&
     (spec.network?.enabled ?? true) &&
-    interfaceWish(spec.network) === null
+    readRequestedInterface(spec.network) === null
   );
 }

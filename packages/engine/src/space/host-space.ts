@@ -7,8 +7,8 @@ import { runTool } from '../host/run-tool.ts';
 import { Ballast } from './ballast.ts';
 import { hostIsFull, isOfFullHost } from './host-is-full.ts';
 import { readHostWrites, type HostWrites } from './host-writes.ts';
-import { shareRoom } from './share-room.ts';
-import { GROWTH_BYTES, SharedRoom } from './shared-room.ts';
+import { distributeSpace } from './distribute-space.ts';
+import { GROWTH_BYTES, GrantedSpace } from './granted-space.ts';
 import { WatchedDisk, type MountedDisk } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
@@ -103,7 +103,7 @@ export class HostSpace {
   /** Granted to nobody at the last look; undefined before the first. */
   #sparedBytes: number | undefined;
   /** The room that was shared last; undefined when disks have come or gone since. */
-  #shared: SharedRoom | undefined;
+  #shared: GrantedSpace | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isTakingBallast = false;
   #giveBackAt = 0;
@@ -153,7 +153,7 @@ export class HostSpace {
     const reserveBytes = this.#reserveBytes;
     const leftBytes = freeBytes - reserveBytes - this.#owedBytes - neededBytes;
     if (leftBytes >= this.#leastRoomBytes && !this.#isShort) return;
-    throw new PlatformError('insufficient_storage', NO_ROOM, {
+    throw new PlatformError('insufficient_storage', NO_SPACE, {
       details: { freeBytes, neededBytes, reserveBytes },
     });
   }
@@ -287,16 +287,16 @@ export class HostSpace {
   #share(looked: readonly Looked[], roomBytes: number): void {
     if (this.#shared?.holds(roomBytes) === true) return;
     const givenBytes = Math.floor(roomBytes * SHARED_PART);
-    const claimants = looked.map(({ disk, grewBytes }) => ({
+    const requests = looked.map(({ disk, grewBytes }) => ({
       wantedBytes: disk.usableBytes,
       weight: grewBytes > GROWTH_BYTES ? WRITER_WEIGHT : 1,
     }));
     // For the next that is mounted: it may write at once.
     const newcomer = { wantedBytes: givenBytes, weight: 1 };
-    const shares = shareRoom([...claimants, newcomer], givenBytes);
+    const shares = distributeSpace([...requests, newcomer], givenBytes);
     this.#sparedBytes = shares.pop() ?? 0;
     for (const [index, { disk }] of looked.entries()) disk.grant(shares[index] ?? 0);
-    this.#shared = new SharedRoom(givenBytes);
+    this.#shared = new GrantedSpace(givenBytes);
   }
 
   /** What the host owes is written while there is room for it: others may take that too. */
@@ -337,7 +337,7 @@ export class HostSpace {
   }
 }
 
-const NO_ROOM =
+const NO_SPACE =
   'The disk of the host is nearly full; remove sandboxes, snapshots, volumes or images that are not needed, or have its operator free some';
 
 function fewOf(disks: readonly WatchedDisk[]): number {

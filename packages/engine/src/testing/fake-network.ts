@@ -3,7 +3,7 @@ import { cidr } from '../policy/address.ts';
 import type { Ceiling } from '../policy/ceiling.ts';
 import type { KnownName } from '../policy/explain.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
-import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from '../network/network.ts';
+import type { KeptSlot, Network, DecisionContext, Reach, Slot, Traffic } from '../network/network.ts';
 
 /** State of the fake host that outlives an engine. Share one between fakes to simulate a restart. */
 export interface FakeNetworkHost {
@@ -90,14 +90,14 @@ export class FakeNetwork implements Network {
     this.#policies.set(key, policy);
   }
 
-  async outlook(slot: Slot | null): Promise<Outlook> {
-    const surroundings = {
+  async decisionContext(slot: Slot | null): Promise<DecisionContext> {
+    const hostNetworks = {
       gateway: cidr('172.30.0.1'),
       hostAddresses: [],
       neighbours: [],
       pool: cidr('172.30.0.0/16'),
     };
-    return { surroundings, known: slot === null ? [] : (this.#known.get(slot.key) ?? []) };
+    return { hostNetworks, known: slot === null ? [] : (this.#known.get(slot.key) ?? []) };
   }
 
   async release(key: string): Promise<void> {

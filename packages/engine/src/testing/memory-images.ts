@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import { digestOf, isDigest } from '../images/digest.ts';
 import { hostArchitecture } from '../images/host-architecture.ts';
-import { noRoom, OPERATOR } from '../images/image-holds.ts';
+import { overHoldLimit, OPERATOR } from '../images/image-holds.ts';
 import {
   isOpenTo,
   PUBLIC,
@@ -179,7 +179,7 @@ export class MemoryImages implements Images {
     if (isNew && this.#heldBy(OPERATOR).has(id)) return;
     const takenBytes = (this.#countOf(scope ?? OPERATOR) + (isNew ? 1 : 0)) * CONTENT_BYTES;
     if (isNew && maxHeldBytes !== null && takenBytes > maxHeldBytes)
-      throw noRoom({ takenBytes, maximumBytes: maxHeldBytes });
+      throw overHoldLimit({ takenBytes, maximumBytes: maxHeldBytes });
     own.set(id, Date.now());
   }
 

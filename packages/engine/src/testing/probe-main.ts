@@ -8,7 +8,7 @@ import { encodeQuery } from './dns-samples.ts';
 import type { Attempt } from './probe.ts';
 
 const attempts = JSON.parse(process.argv[2] ?? '[]') as Attempt[];
-const PATIENCE_MS = Number(process.argv[3]);
+const TIMEOUT_MS = Number(process.argv[3]);
 /** Extra connections would have been answered within this time. */
 const MORE_MS = 1500;
 
@@ -68,7 +68,7 @@ async function countAnswers(attempt: Extract<Attempt, { kind: 'tcpMany' }>): Pro
       () => undefined,
     );
   }
-  await Promise.race([enough.promise, delay(PATIENCE_MS)]);
+  await Promise.race([enough.promise, delay(TIMEOUT_MS)]);
   await delay(MORE_MS);
   return String(answered);
 }
@@ -82,7 +82,7 @@ async function send(host: string, port: number, text: string, from?: string): Pr
 }
 
 async function tcp(host: string, port: number): Promise<string> {
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const socket = connect({ host, port });
   const [data] = (await once(socket, 'data', { signal })) as [Buffer];
   return data.toString().trim();
@@ -93,7 +93,7 @@ async function askUdp(server: string, port: number, query: Buffer): Promise<Buff
   socket.connect(port, server);
   await once(socket, 'connect');
   socket.send(query);
-  const [answer] = (await once(socket, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) })) as [Buffer];
+  const [answer] = (await once(socket, 'message', { signal: AbortSignal.timeout(TIMEOUT_MS) })) as [Buffer];
   return answer;
 }
 
@@ -102,7 +102,7 @@ async function askTcp(server: string, port: number, query: Buffer): Promise<Buff
   const frames = new LengthFrames(65_535);
   socket.write(frame(query));
   for (;;) {
-    const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(PATIENCE_MS) })) as [Buffer];
+    const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(TIMEOUT_MS) })) as [Buffer];
     const [answer] = frames.push(data) ?? [];
     if (answer !== undefined) return answer;
   }

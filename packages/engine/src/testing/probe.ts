@@ -44,7 +44,7 @@ export type Attempt =
 const MAIN = fileURLToPath(new URL('probe-main.ts', import.meta.url));
 
 /** Timeout for packets that are answered, also on a busy machine. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 /** Timeout for packets that are dropped: long enough to cross this machine, short enough for a test full of them. */
 const BRIEF_MS = 1500;
 /** No answer yet; or the resolver in between timed out. */
@@ -52,9 +52,9 @@ const UNANSWERED = /^(silence|rcode 2)$/;
 
 /** Tries everything at once in the network namespace at `path`; one outcome each, as text. Tries without an answer are repeated. */
 export async function probe(path: string, ...attempts: readonly Attempt[]): Promise<readonly string[]> {
-  let outcomes = await tryAll(path, attempts, PATIENCE_MS);
+  let outcomes = await tryAll(path, attempts, TIMEOUT_MS);
   for (let times = 0; times < 2 && outcomes.some((outcome) => UNANSWERED.test(outcome)); times++)
-    outcomes = await tryAll(path, attempts, PATIENCE_MS);
+    outcomes = await tryAll(path, attempts, TIMEOUT_MS);
   return outcomes;
 }
 

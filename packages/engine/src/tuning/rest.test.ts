@@ -5,72 +5,72 @@ import { pino } from 'pino';
 import { Rest } from './rest.ts';
 
 function makeRest(isFound = false) {
-  const told: string[] = [];
+  const calls: string[] = [];
   const failures: Error[] = [];
-  const tell = async (what: string) => {
-    told.push(what);
+  const call = async (what: string) => {
+    calls.push(what);
     const failure = failures.pop();
     if (failure !== undefined) await Promise.reject(failure);
   };
-  const runtime = { rest: () => tell('rest'), wake: () => tell('wake') };
+  const runtime = { rest: () => call('rest'), wake: () => call('wake') };
   const logger = pino({ level: 'silent' });
-  return { told, failures, rest: new Rest({ runtime, handle: 'one', logger, isFound }) };
+  return { calls, failures, rest: new Rest({ runtime, handle: 'one', logger, isFound }) };
 }
 
-test('it is told once, and one that was found is woken in any case', () => {
-  const { told, rest } = makeRest();
+test('repeated calls reach the runtime once, and one that was found is woken in any case', () => {
+  const { calls, rest } = makeRest();
   rest.wake();
   rest.rest();
   rest.rest();
   rest.wake();
   rest.wake();
-  assert.deepEqual(told, ['rest', 'wake']);
+  assert.deepEqual(calls, ['rest', 'wake']);
   const found = makeRest(true);
   found.rest.wake();
-  assert.deepEqual(found.told, ['wake']);
+  assert.deepEqual(found.calls, ['wake']);
 });
 
 test('it rests soon, unless somebody comes or is seen in it', () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
-    const { told, rest } = makeRest();
+    const { calls, rest } = makeRest();
     for (const keep of [() => rest.wake(), () => rest.stay()]) {
       rest.restSoon();
       mock.timers.tick(249);
       keep();
       mock.timers.tick(10_000);
-      assert.deepEqual(told, []);
+      assert.deepEqual(calls, []);
     }
     rest.restSoon();
     mock.timers.tick(200);
     // Not put off by being said again.
     rest.restSoon();
     mock.timers.tick(50);
-    assert.deepEqual(told, ['rest']);
+    assert.deepEqual(calls, ['rest']);
     rest.wake();
     rest.restLater();
     rest.stay();
     mock.timers.tick(999);
-    assert.deepEqual(told, ['rest', 'wake']);
+    assert.deepEqual(calls, ['rest', 'wake']);
     mock.timers.tick(1);
-    assert.deepEqual(told, ['rest', 'wake', 'rest'], 'what waits for a caller is no caller');
+    assert.deepEqual(calls, ['rest', 'wake', 'rest'], 'what waits for a caller is no caller');
     rest.wake();
     rest.restLater();
     rest.wake();
     mock.timers.tick(10_000);
-    assert.deepEqual(told.slice(3), ['wake']);
+    assert.deepEqual(calls.slice(3), ['wake']);
   } finally {
     mock.timers.reset();
   }
 });
 
 test('what failed is tried again by whoever comes next', async () => {
-  const { told, failures, rest } = makeRest();
+  const { calls, failures, rest } = makeRest();
   rest.rest();
   failures.push(new Error('the helper is gone'));
   rest.wake();
   await turn();
   rest.wake();
   rest.wake();
-  assert.deepEqual(told, ['rest', 'wake', 'wake']);
+  assert.deepEqual(calls, ['rest', 'wake', 'wake']);
 });

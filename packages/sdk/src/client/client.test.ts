@@ -119,10 +119,10 @@ test('a server that asks to wait is waited for, unless that is longer than the c
   const patient = clientOf([failing(429, 'rate_limited', { 'retry-after': '0' }), okay([])]);
   await patient.client.call('volumes.list', {});
   assert.equal(patient.seen.length, 2);
-  const hurried = clientOf([failing(429, 'rate_limited', { 'retry-after': '30' }), okay([])]);
-  const call = hurried.client.call('volumes.list', {}, { timeoutMs: 29_000 });
+  const runDuringWaits = clientOf([failing(429, 'rate_limited', { 'retry-after': '30' }), okay([])]);
+  const call = runDuringWaits.client.call('volumes.list', {}, { timeoutMs: 29_000 });
   await assert.rejects(call, (error) => SvcError.is(error, 'rate_limited') && error.retryAfterMs === 30_000);
-  assert.equal(hurried.seen.length, 1);
+  assert.equal(runDuringWaits.seen.length, 1);
 });
 
 test('content that comes piece by piece is sent once, whole content again', async () => {

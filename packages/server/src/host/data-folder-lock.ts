@@ -6,7 +6,7 @@ import { userInfo } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import { untilListening } from '@svc/contract/node-listen';
-import { describeStranger } from '@svc/engine/client';
+import { describeLockHolder } from '@svc/engine/client';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
@@ -31,7 +31,7 @@ export async function lockDataFolder(
     await untilListening(server);
   } catch (error) {
     if (!isErrno(error, 'EADDRINUSE')) throw error;
-    const stranger = describeStranger(name, dataFolder);
+    const stranger = describeLockHolder(name, dataFolder);
     if (stranger === undefined) return undefined;
     throw new StartError(EXIT.failed, `${dataFolder} cannot be used: ${stranger}`, { cause: error });
   }

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import type { Network } from '@svc/contract';
-import { decide, parseAddress, resolvePolicy, seenFromPorts, type Surroundings } from '@svc/engine/policy';
+import { decide, parseAddress, resolvePolicy, seenFromPorts, type HostNetworks } from '@svc/engine/policy';
 
 /** Whether a visitor from `source` may reach a port of a sandbox. */
 export type MayEnter = (source: string, guestPort: number, protocol: 'tcp' | 'udp') => boolean;
@@ -25,14 +25,14 @@ export function ingressOf(
     // Rules cannot match an address that cannot be parsed.
     if (address === null) return false;
     const flow = { direction: 'ingress', address, port, protocol, names: [] } as const;
-    const { action, rule } = decide(policy, flow, surroundings());
+    const { action, rule } = decide(policy, flow, hostNetworks());
     if (action === 'deny') onRefused({ address: source, port, protocol, rule });
     return action === 'allow';
   };
 }
 
 /** The addresses of this host, and the networks they are in. */
-function surroundings(): Surroundings {
+function hostNetworks(): HostNetworks {
   const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   return seenFromPorts({
     hostAddresses: own.flatMap(({ address }) => parseAddress(address) ?? []),

@@ -28,7 +28,7 @@ async function serving(body: Buffer, length = body.length): Promise<World> {
 }
 
 /** Asks over one connection, and gives the answer as it begins. */
-function asker({ authority, proxy }: World): (path: string) => Promise<IncomingMessage> {
+function requester({ authority, proxy }: World): (path: string) => Promise<IncomingMessage> {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 1,
@@ -45,7 +45,7 @@ function asker({ authority, proxy }: World): (path: string) => Promise<IncomingM
 
 test('long bodies come whole, and their connection carries what is asked next', async () => {
   await using world = await serving(BODY);
-  const ask = asker(world);
+  const ask = requester(world);
   for (const path of ['/long', '/short', '/long', '/long', '/short']) {
     const answered = await buffer(await ask(path));
     if (path === '/short') assert.equal(answered.toString(), 'short');
@@ -74,7 +74,7 @@ test('requests that were sent ahead are answered behind a long body, in their or
 
 test('a long body that breaks off is not taken for a whole one', async () => {
   await using world = await serving(BODY, BODY.length + 1);
-  const answered = await asker(world)('/long');
+  const answered = await requester(world)('/long');
   const read = buffer(answered);
   await waitUntil(() => [...world.connections].every(({ writableLength }) => writableLength === 0));
   for (const socket of world.connections) socket.destroy();

@@ -1,13 +1,13 @@
 import { parseAddress, type Address } from '../../policy/address.ts';
 import { decide, isByName } from '../../policy/decide.ts';
-import type { Surroundings } from '../../policy/groups.ts';
+import type { HostNetworks } from '../../policy/groups.ts';
 import { normalizeName } from '../../policy/names.ts';
 import type { ResolvedPolicy } from '../../policy/resolve-policy.ts';
 import type { Rules, Verdict } from './sandbox-egress.ts';
 
 /** Resolved names of sandboxes, which are identified by their address. */
 export interface PolicySource {
-  readonly surroundings: Surroundings;
+  readonly hostNetworks: HostNetworks;
   policyOf(client: string): ResolvedPolicy;
   /** Names that resolved to the address for this sandbox and have not expired. */
   namesOf(client: string, address: Address): readonly string[];
@@ -35,7 +35,7 @@ export function rulesOf(source: PolicySource, client: string): Rules {
       const { action, rule } = decide(
         policy,
         said === undefined ? flow : { ...flow, sni: said },
-        source.surroundings,
+        source.hostNetworks,
       );
       const decider = rule === null ? undefined : policy.rules[rule];
       return { action, rule, isByName: decider !== undefined && isByName(decider.destination) };

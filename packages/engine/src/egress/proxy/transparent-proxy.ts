@@ -125,14 +125,14 @@ export class TransparentProxy {
     const early = mustSpeak ? null : await within(flight, silenceMs);
     const isSilent = early?.kind === 'ended' || (early === null && client.bytesRead === 0);
     if (isSilent && !mustSpeak && !client.destroyed) return this.#letServerSpeak(connection, flight);
-    const told = early ?? (await within(flight, firstFlightMs));
-    if (told === null) return refuse('not_readable');
-    if (told.kind === 'ended') return reset(client);
-    const judgement = judge(egress, destination, told);
-    this.#note(connection, { destination, flight: told, judgement });
+    const first = early ?? (await within(flight, firstFlightMs));
+    if (first === null) return refuse('not_readable');
+    if (first.kind === 'ended') return reset(client);
+    const judgement = judge(egress, destination, first);
+    this.#note(connection, { destination, flight: first, judgement });
     if (judgement === 'carry') this.#carry(client, destination, client);
-    else if (judgement === 'read') this.#read(connection, told);
-    else refuse(judgement, told);
+    else if (judgement === 'read') this.#read(connection, first);
+    else refuse(judgement, first);
   }
 
   /** At the port of HTTP the client speaks first. It is waited for where it is read, since it can be no more once the server spoke. */
@@ -151,15 +151,15 @@ export class TransparentProxy {
     if (silent !== 'carry') return refuse(silent === 'read' ? 'not_readable' : silent);
     this.#note(connection, { destination, flight: null, judgement: silent });
     const upstream = this.#carry(client, destination, null);
-    const told = await flight;
-    if (told.kind === 'ended') {
+    const first = await flight;
+    if (first.kind === 'ended') {
       upstream.end();
       return;
     }
-    const judgement = judge(egress, destination, told);
-    this.#note(connection, { destination, flight: told, judgement });
+    const judgement = judge(egress, destination, first);
+    this.#note(connection, { destination, flight: first, judgement });
     if (judgement === 'carry') client.pipe(upstream);
-    else refuse(judgement === 'read' ? 'not_readable' : judgement, told);
+    else refuse(judgement === 'read' ? 'not_readable' : judgement, first);
   }
 
   /** Connects the client to its destination; what the client says follows unless that is still to be decided. */

@@ -7,7 +7,7 @@ import { BlockedRequest } from './blocked-request.ts';
 import { toBytes } from './latin1.ts';
 import { Placeholders } from './placeholders.ts';
 import { RequestFilter } from './request-filter.ts';
-import { strictest, treatmentOf, type Secret } from './secret-settings.ts';
+import { strictest, actionFor, type Secret } from './secret-settings.ts';
 
 const HEAD = { method: 'POST', path: '/', headers: [] };
 const otherHost = { host: 'evil.test', isPinned: true, isProven: true };
@@ -168,7 +168,7 @@ test('what is done about a placeholder follows the secret, then the whole, then 
     [secret(), { ...to('*.x.test'), otherwise: 'block_and_terminate' }, 'block_and_terminate'],
   ] as const;
   for (const [one, whole, expected] of cases)
-    assert.equal(treatmentOf(one, settings(whole), otherHost), expected);
+    assert.equal(actionFor(one, settings(whole), otherHost), expected);
   assert.equal(strictest(['block', 'block_and_terminate', 'block_and_log']), 'block_and_terminate');
   assert.equal(strictest(['block', 'block_and_log']), 'block_and_log');
 });
@@ -176,7 +176,7 @@ test('what is done about a placeholder follows the secret, then the whole, then 
 test('a host is allowed by its exact name, the apex of a wildcard or anything, and only when it is proven to be it', () => {
   const settings = { entries: [], onViolation: { type: 'block' } } as const;
   const treat = (one: Secret, changes: object = {}) =>
-    treatmentOf(one, settings, { host: 'api.test', isPinned: true, isProven: true, ...changes });
+    actionFor(one, settings, { host: 'api.test', isPinned: true, isProven: true, ...changes });
   assert.equal(treat(secret()), 'substitute');
   assert.equal(treat(secret({ allowedHosts: [{ type: 'wildcard', value: '*.API.test' }] })), 'substitute');
   assert.equal(treat(secret({ allowedHosts: [{ type: 'any' }] })), 'substitute');

@@ -5,11 +5,11 @@ import type { Part } from './placeholder-scan.ts';
 import { Placeholders } from './placeholders.ts';
 import {
   strictest,
-  treatmentOf,
+  actionFor,
   type Blocking,
   type Identity,
   type SecretSettings,
-  type Treatment,
+  type SecretAction,
 } from './secret-settings.ts';
 
 /** A request without its body. Bytes are characters (latin1), as in Node's HTTP API. */
@@ -43,13 +43,13 @@ export class RequestFilter {
   readonly #settings: SecretSettings;
   readonly #identity: Identity;
   readonly #placeholders: Placeholders;
-  readonly #treatments: readonly Treatment[];
+  readonly #actions: readonly SecretAction[];
 
   constructor(settings: SecretSettings, identity: Identity, placeholders = placeholdersOf(settings)) {
     this.#settings = settings;
     this.#identity = identity;
     this.#placeholders = placeholders;
-    this.#treatments = settings.entries.map((secret) => treatmentOf(secret, settings, identity));
+    this.#actions = settings.entries.map((secret) => actionFor(secret, settings, identity));
   }
 
   /** The head to send. @throws BlockedRequest */
@@ -79,23 +79,23 @@ export class RequestFilter {
     // Compressed bodies are not searched, so no placeholder in them is ever replaced.
     const isEncoded = headerOf(head, 'content-encoding').some((value) => value.toLowerCase() !== 'identity');
     const isFilled = this.#settings.entries.map(
-      (secret, index) => this.#treatments[index] === 'substitute' && secret.injection.body,
+      (secret, index) => this.#actions[index] === 'substitute' && secret.injection.body,
     );
-    const isSought = this.#treatments.map(
-      (treatment, index) =>
-        (treatment !== 'leave' && treatment !== 'substitute') ||
-        (treatment === 'substitute' && (isHttp2 || isFilled[index] === true)),
+    const isSought = this.#actions.map(
+      (action, index) =>
+        (action !== 'leave' && action !== 'substitute') ||
+        (action === 'substitute' && (isHttp2 || isFilled[index] === true)),
     );
     const [length] = headerOf(head, 'content-length');
     // A host that must not see a placeholder gets nothing of a request that contains one anywhere, also in its body or trailers.
     const hasTrailers = isHttp2 || headerOf(head, 'transfer-encoding').length > 0;
     const isHeldFirst =
-      this.#treatments.some(isBlocking) && (hasTrailers || (length !== undefined && !isEncoded));
+      this.#actions.some(isBlocking) && (hasTrailers || (length !== undefined && !isEncoded));
     if (isEncoded || !isSought.includes(true)) return { kind: 'stream', filters: () => [], isHeldFirst };
     const replace: Replace = (index, original) => {
-      const treatment = this.#treatments[index] ?? 'block_and_log';
-      if (treatment === 'leave') return original;
-      if (treatment !== 'substitute') throw this.#blocked(head, [index], treatment);
+      const action = this.#actions[index] ?? 'block_and_log';
+      if (action === 'leave') return original;
+      if (action !== 'substitute') throw this.#blocked(head, [index], action);
       // Over HTTP/2 Content-Length may have been sent already, so the body is not rewritten.
       if (isHttp2) throw this.#blocked(head, [index], 'block_and_log');
       return isFilled[index] === true
@@ -114,12 +114,12 @@ export class RequestFilter {
 
   #refuse(head: RequestHead, texts: readonly string[]): void {
     const found = [...new Set(texts.flatMap((text) => this.#placeholders.allIn(text)))];
-    const violations = found.filter((index) => isBlocking(this.#treatments[index]));
+    const violations = found.filter((index) => isBlocking(this.#actions[index]));
     if (violations.length === 0) return;
     throw this.#blocked(
       head,
       violations,
-      strictest(violations.map((index) => this.#treatments[index]).filter(isBlocking)),
+      strictest(violations.map((index) => this.#actions[index]).filter(isBlocking)),
     );
   }
 
@@ -157,7 +157,7 @@ export class RequestFilter {
     if (start < 0) return path;
     const replace: Replace = (index, original) => {
       const secret = this.#settings.entries[index];
-      const isFilled = this.#treatments[index] === 'substitute' && secret?.injection.queryParams === true;
+      const isFilled = this.#actions[index] === 'substitute' && secret?.injection.queryParams === true;
       return isFilled ? encodeURIComponent(secret.value) : original;
     };
     return path.slice(0, start) + this.#replaceAll(path.slice(start), replace, charge);
@@ -172,7 +172,7 @@ export class RequestFilter {
   ): string {
     const replace: Replace = (index, original) => {
       const secret = this.#settings.entries[index];
-      if (this.#treatments[index] !== 'substitute' || secret?.injection[place] !== true) return original;
+      if (this.#actions[index] !== 'substitute' || secret?.injection[place] !== true) return original;
       const filled = original === toBytes(secret.placeholder) ? use(secret.value, index) : null;
       return filled === null ? original : toBytes(filled);
     };
@@ -236,8 +236,8 @@ export function placeholdersOf({ entries }: SecretSettings): Placeholders {
   return new Placeholders(entries.map(({ placeholder }) => placeholder));
 }
 
-function isBlocking(treatment: Treatment | undefined): treatment is Blocking {
-  return treatment !== undefined && treatment !== 'leave' && treatment !== 'substitute';
+function isBlocking(action: SecretAction | undefined): action is Blocking {
+  return action !== undefined && action !== 'leave' && action !== 'substitute';
 }
 
 function headerOf({ headers }: RequestHead, wanted: string): readonly string[] {

@@ -48,9 +48,9 @@ export type Blocking = 'block' | 'block_and_log' | 'block_and_terminate';
 const STRICTNESS: readonly Blocking[] = ['block', 'block_and_log', 'block_and_terminate'];
 
 /** The treatment of a placeholder in a request: replace it by its value, leave it, or block the request. */
-export type Treatment = 'substitute' | 'leave' | Blocking;
+export type SecretAction = 'substitute' | 'leave' | Blocking;
 
-export function treatmentOf(secret: Secret, settings: SecretSettings, identity: Identity): Treatment {
+export function actionFor(secret: Secret, settings: SecretSettings, identity: Identity): SecretAction {
   const { host, isPinned, isProven } = identity;
   const isAllowed = secret.allowedHosts.some((pattern) => matchesHost(pattern, host));
   // An unverified host counts as one that is not allowed.

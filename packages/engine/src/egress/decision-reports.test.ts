@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NetworkDecision, NetworkReport } from '../policy/network-decision.ts';
-import { ToldDecisions } from './told-decisions.ts';
+import { DecisionReports } from './decision-reports.ts';
 
 const question = (host: string): NetworkDecision => ({
   kind: 'dns',
@@ -16,57 +16,57 @@ const question = (host: string): NetworkDecision => ({
 
 function listen(scopeOf?: (client: string) => string) {
   const heard: (NetworkReport & { readonly client: string })[] = [];
-  const told = new ToldDecisions((client, report) => heard.push({ client, ...report }), scopeOf);
+  const reports = new DecisionReports((client, report) => heard.push({ client, ...report }), scopeOf);
   const of = (client: string) => heard.filter((report) => report.client === client);
-  return { told, heard, of };
+  return { reports, heard, of };
 }
 
 test('a sandbox that is denied again and again is told of some times a second; the rest is counted, whoever else asks', () => {
-  const { told, of } = listen();
-  for (let index = 0; index < 500; index++) told.denied('loud', question(`${index}.example`));
-  told.denied('quiet', question('one.example'));
+  const { reports, of } = listen();
+  for (let index = 0; index < 500; index++) reports.denied('loud', question(`${index}.example`));
+  reports.denied('quiet', question('one.example'));
   assert.ok(of('loud').length >= 10 && of('loud').length < 250, `${of('loud').length}`);
   assert.equal(of('quiet').length, 1);
-  told.denied('loud', question('last.example'), true);
+  reports.denied('loud', question('last.example'), true);
   const counted = of('loud').reduce((sum, { decisions, leftOut }) => sum + decisions.length + leftOut, 0);
   assert.equal(counted, 501, 'nothing is lost uncounted, and what is needed is told');
 });
 
 test('what is allowed is told once in a while, and does not take the place of what is denied', () => {
-  const { told, heard } = listen();
+  const { reports, heard } = listen();
   const allowed = { ...question('a.example'), verdict: 'allow' } as const;
-  for (let index = 0; index < 500; index++) told.allowed('one', allowed);
+  for (let index = 0; index < 500; index++) reports.allowed('one', allowed);
   assert.equal(heard.length, 1);
-  for (let index = 0; index < 500; index++) told.allowed('one', { ...allowed, host: `${index}.example` });
+  for (let index = 0; index < 500; index++) reports.allowed('one', { ...allowed, host: `${index}.example` });
   assert.ok(heard.length < 250, `${heard.length}`);
   const before = heard.length;
-  told.denied('one', question('b.example'));
+  reports.denied('one', question('b.example'));
   assert.equal(heard.length, before + 1);
 });
 
 test('who has the address of a sandbox that is gone hears nothing of it', () => {
-  const { told, of } = listen();
-  for (let index = 0; index < 500; index++) told.denied('one', question(`${index}.example`));
-  told.forget('one');
-  told.denied('one', question('next.example'));
+  const { reports, of } = listen();
+  for (let index = 0; index < 500; index++) reports.denied('one', question(`${index}.example`));
+  reports.forget('one');
+  reports.denied('one', question('next.example'));
   assert.deepEqual(of('one').at(-1)?.leftOut, 0);
 });
 
 test('many sandboxes of one scope are told of no more often, and those of another are', () => {
-  const { told, heard, of } = listen((client) => client.split(' ')[0] ?? '');
+  const { reports, heard, of } = listen((client) => client.split(' ')[0] ?? '');
   for (let sandbox = 0; sandbox < 1000; sandbox++)
-    for (let index = 0; index < 10; index++) told.denied(`loud ${sandbox}`, question(`${index}.example`));
+    for (let index = 0; index < 10; index++) reports.denied(`loud ${sandbox}`, question(`${index}.example`));
   assert.ok(heard.length >= 200 && heard.length < 5000, `${heard.length}`);
-  told.denied('quiet 1', question('one.example'));
+  reports.denied('quiet 1', question('one.example'));
   assert.equal(of('quiet 1').length, 1);
-  told.denied('loud 999', question('last.example'), true);
+  reports.denied('loud 999', question('last.example'), true);
   assert.equal(of('loud 999').at(-1)?.decisions[0]?.decision.host, 'last.example');
 });
 
 test('of what a sandbox says itself, a part is told', () => {
-  const { told, heard } = listen();
+  const { reports, heard } = listen();
   const long = 'a'.repeat(60_000);
   const secret = { action: 'block_and_log', method: long, path: long, envVars: ['KEY'] };
-  told.denied('one', { ...question(long), secret });
+  reports.denied('one', { ...question(long), secret });
   assert.ok(JSON.stringify(heard).length < 4000);
 });

@@ -13,7 +13,7 @@ const MORE_PART = 1 / 8;
  * The space granted to disks, and whether the distribution is still valid: the space is free, and no disk needs more or has released a
  * significant part. A disk's use reduces its grant, so the sum of the grants shrinks with the free space.
  */
-export class SharedRoom {
+export class GrantedSpace {
   readonly #sharedAt = performance.now();
   #grantedBytes: number;
   #hasMuch = false;

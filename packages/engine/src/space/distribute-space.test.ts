@@ -1,34 +1,34 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { shareRoom } from './share-room.ts';
+import { distributeSpace } from './distribute-space.ts';
 
 const GIB = 2 ** 30;
 
 test('with enough for all, everybody gets what it wants', () => {
-  const claimants = [
+  const requests = [
     { wantedBytes: 4 * GIB, weight: 1 },
     { wantedBytes: GIB, weight: 16 },
   ];
-  assert.deepEqual(shareRoom(claimants, 5 * GIB), [4 * GIB, GIB]);
+  assert.deepEqual(distributeSpace(requests, 5 * GIB), [4 * GIB, GIB]);
 });
 
 test('with too little, whoever writes gets more than whoever rests, and leaves what it does not need', () => {
   const rests = { wantedBytes: 8 * GIB, weight: 1 };
   const writes = { wantedBytes: 8 * GIB, weight: 3 };
-  assert.deepEqual(shareRoom([rests, writes], 4 * GIB), [GIB, 3 * GIB]);
-  assert.deepEqual(shareRoom([rests, { ...writes, wantedBytes: GIB }], 4 * GIB), [3 * GIB, GIB]);
-  assert.deepEqual(shareRoom([rests, writes], -GIB), [0, 0]);
+  assert.deepEqual(distributeSpace([rests, writes], 4 * GIB), [GIB, 3 * GIB]);
+  assert.deepEqual(distributeSpace([rests, { ...writes, wantedBytes: GIB }], 4 * GIB), [3 * GIB, GIB]);
+  assert.deepEqual(distributeSpace([rests, writes], -GIB), [0, 0]);
 });
 
 test('never more is given than there is, nor more than is wanted, and nothing is kept back', () => {
-  const claimant = fc.record({
+  const request = fc.record({
     wantedBytes: fc.integer({ min: 0, max: 2 ** 42 }),
     weight: fc.constantFrom(1, 16),
   });
   fc.assert(
-    fc.property(fc.array(claimant, { maxLength: 40 }), fc.integer({ min: 0, max: 2 ** 44 }), (all, room) => {
-      const shares = shareRoom(all, room);
+    fc.property(fc.array(request, { maxLength: 40 }), fc.integer({ min: 0, max: 2 ** 44 }), (all, room) => {
+      const shares = distributeSpace(all, room);
       const given = shares.reduce((sum, share) => sum + share, 0);
       const wanted = all.reduce((sum, { wantedBytes }) => sum + wantedBytes, 0);
       assert.ok(given <= room);

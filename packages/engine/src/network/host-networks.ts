@@ -1,15 +1,15 @@
 import { networkInterfaces } from 'node:os';
 import { cidr, parseAddress, parseCidr, type Address } from '../policy/address.ts';
-import type { Surroundings } from '../policy/groups.ts';
+import type { HostNetworks } from '../policy/groups.ts';
 import type { AddressPool } from './address-pool.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
 
 /** The classification of addresses for a sandbox of this host, which is connected to `networks`. */
-export function surroundingsOf(
+export function readHostNetworks(
   pool: AddressPool,
   ipv6Pool: Ipv6Pool | null,
   networks: readonly string[],
-): Surroundings {
+): HostNetworks {
   return {
     gateway: known(pool.gateway),
     hostAddresses: Object.values(networkInterfaces())

@@ -4,7 +4,7 @@ import { refused } from './image-failures.ts';
  * Ends work on hostile bytes in which nothing moves any more: a program that reads them may have been taken over by them. `signal`
  * aborts with `invalid_image` after so long without a `moved`. What the work waits for outside of these programs does not count.
  */
-export class Standstill implements Disposable {
+export class ProgressTimeout implements Disposable {
   readonly signal: AbortSignal;
   readonly #stop = new AbortController();
   readonly #maxIdleMs: number;
@@ -16,7 +16,7 @@ export class Standstill implements Disposable {
     this.resume();
   }
 
-  moved(): void {
+  note(): void {
     if (this.#timer !== null) this.resume();
   }
 
@@ -39,27 +39,27 @@ export class Standstill implements Disposable {
 }
 
 /** The same pieces; waiting for one of them does not count. */
-export async function* unhurried(
+export async function* stopDuringWaits(
   pieces: AsyncIterable<Buffer>,
-  standstill: Standstill,
+  progress: ProgressTimeout,
 ): AsyncGenerator<Buffer> {
-  standstill.pause();
+  progress.pause();
   for await (const piece of pieces) {
-    standstill.resume();
+    progress.resume();
     yield piece;
-    standstill.pause();
+    progress.pause();
   }
-  standstill.resume();
+  progress.resume();
 }
 
 /** The same pieces; only waiting for one of them counts. */
-export async function* hurried(
+export async function* runDuringWaits(
   pieces: AsyncIterable<Buffer>,
-  standstill: Standstill,
+  progress: ProgressTimeout,
 ): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
-    standstill.pause();
+    progress.pause();
     yield piece;
-    standstill.resume();
+    progress.resume();
   }
 }

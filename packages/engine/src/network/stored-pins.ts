@@ -24,7 +24,7 @@ const MAX_SPARE_LINES = 8192;
  * What sandboxes know of names, for the resolver, the proxies and the engine that come next: programs keep addresses for as long as they were
  * told to, whoever is replaced meanwhile. A pin that cannot be written is lost with the engine, no earlier.
  */
-export class KeptPins {
+export class StoredPins {
   readonly #file: string;
   readonly #logger: Pick<Logger, 'warn'>;
   readonly #known = new Map<string, Map<string, Known>>();

@@ -17,7 +17,7 @@ import {
 import { ProcessLink } from './process-link.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
-export interface KeptProcessOptions {
+export interface SupervisedProcessOptions {
   /** Name in log messages. */
   readonly name: string;
   /** Further log fields. */
@@ -77,8 +77,8 @@ interface Kept {
 }
 
 /** Supervises one process: starts it, replaces it with back-off when it dies or hangs, ends it. */
-export class KeptProcess<Order extends object> {
-  readonly #options: KeptProcessOptions;
+export class SupervisedProcess<Order extends object> {
+  readonly #options: SupervisedProcessOptions;
   #kept: Kept | null = null;
   #watchdog: Watchdog | null = null;
   #delayMs = FIRST_DELAY_MS;
@@ -90,7 +90,7 @@ export class KeptProcess<Order extends object> {
   /** Pending requests to the current process. */
   readonly #asked = new Map<number, (pins: readonly Pin[]) => void>();
 
-  constructor(options: KeptProcessOptions) {
+  constructor(options: SupervisedProcessOptions) {
     this.#options = options;
   }
 

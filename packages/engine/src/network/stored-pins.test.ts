@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { parseAddress } from '../policy/address.ts';
-import { KeptPins } from './kept-pins.ts';
+import { StoredPins } from './stored-pins.ts';
 
 const [ONE, OTHER] = ['172.16.0.2', '172.16.0.6'];
 const address = parseAddress('93.184.215.9');
@@ -19,16 +19,16 @@ function fileFor(t: TestContext): string {
   return join(folder, 'pins.jsonl');
 }
 
-const namesOf = (pins: KeptPins, client: string) => pins.of(client).map(({ name }) => name);
+const namesOf = (pins: StoredPins, client: string) => pins.of(client).map(({ name }) => name);
 
 test('the next engine knows what sandboxes that are still there were told', (t) => {
   const file = fileFor(t);
-  const first = new KeptPins(file, logger);
+  const first = new StoredPins(file, logger);
   first.keep(ONE, [pin('a.test'), pin('b.test'), pin('over.test', 0)]);
   first.keep(OTHER, [pin('c.test')]);
   // As a kill leaves it.
   appendFileSync(file, '{"client":"172.16');
-  const next = new KeptPins(file, logger);
+  const next = new StoredPins(file, logger);
   next.load(new Set([ONE]));
   assert.deepEqual(namesOf(next, ONE), ['a.test', 'b.test']);
   assert.ok(next.of(ONE).every(({ seconds }) => seconds > 0 && seconds <= 60));
@@ -38,19 +38,19 @@ test('the next engine knows what sandboxes that are still there were told', (t) 
 
 test('a sandbox that is gone leaves nothing to the next that has its address', (t) => {
   const file = fileFor(t);
-  const first = new KeptPins(file, logger);
+  const first = new StoredPins(file, logger);
   first.keep(ONE, [pin('a.test')]);
   first.forget(ONE);
   first.keep(ONE, [pin('b.test')]);
   assert.deepEqual(namesOf(first, ONE), ['b.test']);
-  const next = new KeptPins(file, logger);
+  const next = new StoredPins(file, logger);
   next.load(new Set([ONE]));
   assert.deepEqual(namesOf(next, ONE), ['b.test']);
 });
 
 test('neither the file nor the memory grows with every question', (t) => {
   const file = fileFor(t);
-  const pins = new KeptPins(file, logger);
+  const pins = new StoredPins(file, logger);
   for (let count = 0; count < 10_000; count++) pins.keep(ONE, [pin('a.test')]);
   assert.ok(readFileSync(file, 'utf8').split('\n').length < 10_000);
   pins.keep(
@@ -61,7 +61,7 @@ test('neither the file nor the memory grows with every question', (t) => {
 });
 
 test('what cannot be written is said, and known until the end', () => {
-  const pins = new KeptPins('/proc/no-such-folder/pins.jsonl', logger);
+  const pins = new StoredPins('/proc/no-such-folder/pins.jsonl', logger);
   pins.keep(ONE, [pin('a.test')]);
   assert.deepEqual(namesOf(pins, ONE), ['a.test']);
   assert.equal(warnings.length, 1);

@@ -1,10 +1,10 @@
-export interface QuestionLimits {
+export interface QueryLimits {
   /** Shared by all scopes, beyond the reserve of each scope. */
   readonly maxPending: number;
   readonly maxPendingPerClient: number;
 }
 
-export const QUESTION_LIMITS: QuestionLimits = {
+export const QUERY_LIMITS: QueryLimits = {
   maxPending: 1024,
   maxPendingPerClient: 64,
 };
@@ -25,7 +25,7 @@ interface Client {
 }
 
 /** A query in progress, until it is disposed of. */
-export interface PendingQuestion extends Disposable {
+export interface QueryPermit extends Disposable {
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal;
 }
@@ -34,14 +34,14 @@ export interface PendingQuestion extends Disposable {
  * A semaphore for queries in progress that is fair between clients and scopes: the fuller it is, the fewer places one client, and all
  * clients of one scope, may hold. Each query takes memory and a socket to a resolver.
  */
-export class PendingQuestions {
-  readonly #limits: QuestionLimits;
+export class QuerySemaphore {
+  readonly #limits: QueryLimits;
   readonly #scopeOf: (client: string) => string;
   readonly #clients = new Map<string, Client>();
   readonly #scopes = new Map<string, number>();
   #total = 0;
 
-  constructor(limits: QuestionLimits, scopeOf: (client: string) => string) {
+  constructor(limits: QueryLimits, scopeOf: (client: string) => string) {
     this.#limits = limits;
     this.#scopeOf = scopeOf;
   }
@@ -51,7 +51,7 @@ export class PendingQuestions {
   }
 
   /** Null when the client, or its scope, is at its limit. */
-  begin(name: string): PendingQuestion | null {
+  tryAcquire(name: string): QueryPermit | null {
     const client = this.#clients.get(name) ?? {
       scope: this.#scopeOf(name),
       gone: new AbortController(),

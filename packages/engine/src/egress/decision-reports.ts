@@ -11,7 +11,7 @@ const MAX_TEXT = 1000;
 const SAMPLE_MS = 60_000;
 const MAX_SAMPLED = 256;
 
-interface Told {
+interface ReportCounts {
   second: number;
   denied: number;
   allowed: number;
@@ -22,61 +22,62 @@ interface Told {
 }
 
 /** Reports decisions to the engine, rate-limited. Sandboxes are identified by their address. */
-export class ToldDecisions {
-  readonly #tell: (client: string, report: NetworkReport) => void;
+export class DecisionReports {
+  readonly #report: (client: string, report: NetworkReport) => void;
   readonly #scopeOf: (client: string) => string;
-  readonly #told = new Map<string, Told>();
+  readonly #counts = new Map<string, ReportCounts>();
   /** Reports of each scope in this second. */
   readonly #ofScopes = new Map<string, number>();
   #second = 0;
 
   /** `scopeOf`: the scope of a sandbox; default: one for all. */
   constructor(
-    tell: (client: string, report: NetworkReport) => void,
+    report: (client: string, report: NetworkReport) => void,
     scopeOf: (client: string) => string = () => '',
   ) {
-    this.#tell = tell;
+    this.#report = report;
     this.#scopeOf = scopeOf;
   }
 
   /** `isNeeded`: the engine has to act on it, so it is never dropped. */
   denied(client: string, decision: NetworkDecision, isNeeded = false): void {
-    const told = this.#of(client);
-    told.denied += 1;
-    if (!isNeeded && (told.denied > MAX_DENIED_PER_SECOND || this.#isScopeLoud(client))) {
-      told.leftOut += 1;
+    const counts = this.#of(client);
+    counts.denied += 1;
+    if (!isNeeded && (counts.denied > MAX_DENIED_PER_SECOND || this.#isScopeLoud(client))) {
+      counts.leftOut += 1;
       return;
     }
-    this.#send(client, decision, told.leftOut);
-    told.leftOut = 0;
+    this.#send(client, decision, counts.leftOut);
+    counts.leftOut = 0;
   }
 
   /** Names repeat, so most calls end with one lookup in a map. */
   allowed(client: string, decision: NetworkDecision): void {
-    const told = this.#of(client);
+    const counts = this.#of(client);
     const { kind, host, address, port } = decision;
     const key = `${kind} ${host} ${address} ${port}`;
     const now = performance.now();
-    const before = told.sampled.get(key);
-    if ((before !== undefined && now - before < SAMPLE_MS) || told.allowed >= MAX_ALLOWED_PER_SECOND) return;
+    const before = counts.sampled.get(key);
+    if ((before !== undefined && now - before < SAMPLE_MS) || counts.allowed >= MAX_ALLOWED_PER_SECOND)
+      return;
     if (this.#isScopeLoud(client)) return;
-    told.allowed += 1;
-    told.sampled.delete(key);
-    told.sampled.set(key, now);
-    const [oldest] = told.sampled.keys();
-    if (told.sampled.size > MAX_SAMPLED && oldest !== undefined) told.sampled.delete(oldest);
+    counts.allowed += 1;
+    counts.sampled.delete(key);
+    counts.sampled.set(key, now);
+    const [oldest] = counts.sampled.keys();
+    if (counts.sampled.size > MAX_SAMPLED && oldest !== undefined) counts.sampled.delete(oldest);
     this.#send(client, decision, 0);
   }
 
   /** The sandbox is gone; the next one with its address is another one. */
   forget(client: string): void {
-    this.#told.delete(client);
+    this.#counts.delete(client);
   }
 
   #send(client: string, decision: NetworkDecision, leftOut: number): void {
     const scope = this.#scopeOf(client);
     this.#ofScopes.set(scope, (this.#ofScopes.get(scope) ?? 0) + 1);
-    this.#tell(client, { decisions: [{ decision: shortened(decision), count: 1 }], leftOut });
+    this.#report(client, { decisions: [{ decision: shortened(decision), count: 1 }], leftOut });
   }
 
   #isScopeLoud(client: string): boolean {
@@ -86,12 +87,18 @@ export class ToldDecisions {
     return (this.#ofScopes.get(this.#scopeOf(client)) ?? 0) >= MAX_PER_SECOND_OF_SCOPE;
   }
 
-  #of(client: string): Told {
+  #of(client: string): ReportCounts {
     const second = Math.floor(performance.now() / 1000);
-    const told = this.#told.get(client) ?? { second, denied: 0, allowed: 0, leftOut: 0, sampled: new Map() };
-    this.#told.set(client, told);
-    if (told.second !== second) Object.assign(told, { second, denied: 0, allowed: 0 });
-    return told;
+    const counts = this.#counts.get(client) ?? {
+      second,
+      denied: 0,
+      allowed: 0,
+      leftOut: 0,
+      sampled: new Map(),
+    };
+    this.#counts.set(client, counts);
+    if (counts.second !== second) Object.assign(counts, { second, denied: 0, allowed: 0 });
+    return counts;
   }
 }
 

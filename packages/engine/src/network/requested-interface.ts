@@ -3,7 +3,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../policy/address.ts';
 
 /** What a sandbox asks of its own interface; null: as the engine chooses. */
-export interface InterfaceWish {
+export interface RequestedInterface {
   readonly address: string | null;
   /** Where the address is to be from. */
   readonly range: string | null;
@@ -16,7 +16,7 @@ export interface InterfaceWish {
 type Given = NonNullable<Network['interface']>;
 
 /** Null when nothing is asked for. @throws PlatformError `invalid_sandbox_config` that names the field. */
-export function interfaceWish(network: Network | undefined): InterfaceWish | null {
+export function readRequestedInterface(network: Network | undefined): RequestedInterface | null {
   const given = network?.interface ?? {};
   if (Object.values(given).every((value) => value === null)) return null;
   if (network?.enabled === false)

@@ -16,7 +16,7 @@ const MAX_REMEMBERED = 4096;
  * Token buckets for queries. Over TCP a client over its rate waits, since many queries fit into a packet and the packet filter cannot count
  * them; over UDP the packet filter limits each client, and queries over the limit of the scope are dropped here unread.
  */
-export class QuestionRates {
+export class QueryRateLimit {
   readonly #scopeOf: (client: string) => string;
   readonly #clients = new TokenBuckets(OF_CLIENT);
   readonly #scopes = new TokenBuckets(OF_SCOPE);
@@ -26,13 +26,13 @@ export class QuestionRates {
   }
 
   /** Resolves when the client may send its next query over TCP. */
-  async turn(client: string): Promise<void> {
+  async waitForToken(client: string): Promise<void> {
     const waitMs = Math.max(this.#clients.spend(client), this.#scopes.spend(this.#scopeOf(client)));
     if (waitMs > 0) await delay(waitMs, undefined, { ref: false });
   }
 
   /** False when a query over UDP is over the limit. */
-  take(client: string): boolean {
+  tryTake(client: string): boolean {
     const scope = this.#scopeOf(client);
     // A dropped query takes no token.
     return !this.#scopes.isEmpty(scope) && this.#scopes.spend(scope) === 0;

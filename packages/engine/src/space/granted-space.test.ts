@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SharedRoom } from './shared-room.ts';
+import { GrantedSpace } from './granted-space.ts';
 import type { DiskSample } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
 const GRANTED = 1000 * MIB;
 
 test('what was shared holds while there is as much room as was granted, and not much more', () => {
-  const room = new SharedRoom(GRANTED);
+  const room = new GrantedSpace(GRANTED);
   assert.ok(room.holds(GRANTED));
   assert.ok(room.holds(1.1 * GRANTED));
   assert.ok(!room.holds(GRANTED - 1), 'somebody else has used the disk');
@@ -16,7 +16,7 @@ test('what was shared holds while there is as much room as was granted, and not 
 
 test('a disk that uses little of its grant takes as much of the room; it is shared anew a second later', () => {
   const begun = performance.now();
-  const room = new SharedRoom(GRANTED);
+  const room = new GrantedSpace(GRANTED);
   room.note(used(10), used(10.5), 64 * MIB);
   assert.ok(room.holds(GRANTED - 0.5 * MIB, begun + 999));
   assert.ok(!room.holds(GRANTED - 0.6 * MIB, begun + 999));
@@ -33,7 +33,7 @@ test('a disk that is written to, that is emptied, that has used much of its gran
     [undefined, idle, grant],
   ] as const;
   for (const [before, now, granted] of cases) {
-    const room = new SharedRoom(GRANTED);
+    const room = new GrantedSpace(GRANTED);
     room.note(idle, idle, granted);
     assert.ok(room.holds(GRANTED));
     room.note(before, now, granted);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
-import { SURROUNDINGS } from '../testing/surroundings.ts';
-import { KeptProcess } from './kept-process.ts';
+import { HOST_NETWORKS } from '../testing/host-networks.ts';
+import { SupervisedProcess } from './supervised-process.ts';
 
 /** What a process does on its line to the engine. `say` writes a message, `raw` bytes. */
 const LINE = `
@@ -24,7 +24,7 @@ setInterval(() => undefined, 1000);
 `;
 
 interface Opened {
-  readonly kept: KeptProcess<never>;
+  readonly kept: SupervisedProcess<never>;
   readonly warnings: { readonly text: string; readonly fields: object }[];
   readonly ports: unknown[];
 }
@@ -35,7 +35,7 @@ async function keep(t: TestContext, script: string, watchTickMs = 1000): Promise
   await writeFile(main, LINE + script);
   const warnings: { text: string; fields: object }[] = [];
   const ports: unknown[] = [];
-  const kept = new KeptProcess<never>({
+  const kept = new SupervisedProcess<never>({
     name: 'tried',
     about: { scope: 'one' },
     hostProgram: BUILT_SVC_HOST,
@@ -52,7 +52,7 @@ async function keep(t: TestContext, script: string, watchTickMs = 1000): Promise
     group: null,
     maxReportsPerSecond: 100,
     watchTickMs,
-    config: () => ({ hostId: 64_561, groupId: 64_561, surroundings: SURROUNDINGS }),
+    config: () => ({ hostId: 64_561, groupId: 64_561, hostNetworks: HOST_NETWORKS }),
     onListening: async (at) => void ports.push(await Promise.resolve(at)),
     onReport: () => undefined,
   });
@@ -97,21 +97,21 @@ for (const [title, script] of Object.entries(NONSENSE))
     await waitUntil(() => refused().length > 1, 'another one says it too');
   });
 
-test('a process is heard as often as it may speak, and what it says beyond waits with it', async (t) => {
+test('reports beyond the rate limit wait in the process', async (t) => {
   const { kept, warnings, ports } = await keep(
     t,
-    `let told = 0;
-     const flood = () => { while (raw(Buffer.alloc(0)) && told < 1e6) { told += 1; ${decided(DECISION)} } line.once('drain', flood); };
+    `let sent = 0;
+     const flood = () => { while (raw(Buffer.alloc(0)) && sent < 1e6) { sent += 1; ${decided(DECISION)} } line.once('drain', flood); };
      setImmediate(flood);
-     setInterval(() => process.stderr.write('told ' + told), 500).unref();`,
+     setInterval(() => process.stderr.write('sent ' + sent), 500).unref();`,
   );
   await waitUntil(() => ports.length > 0, 'it listens');
-  const told = () =>
+  const sent = () =>
     warnings.flatMap(
-      ({ fields }) => /told (\d+)/.exec('output' in fields ? String(fields.output) : '')?.[1] ?? [],
+      ({ fields }) => /sent (\d+)/.exec('output' in fields ? String(fields.output) : '')?.[1] ?? [],
     );
-  await waitUntil(() => told().length > 4, 'it has been at it for a while');
-  assert.ok(Number(told().at(-1)) < 20_000, `it has got rid of ${told().at(-1)} reports`);
+  await waitUntil(() => sent().length > 4, 'it has been at it for a while');
+  assert.ok(Number(sent().at(-1)) < 20_000, `it has got rid of ${sent().at(-1)} reports`);
   assert.ok(kept.pid !== undefined);
 });
 
