@@ -72,21 +72,13 @@ const USUAL: Readonly<Record<string, string>> = {
 
 /** Made-up names that are still in use. Delete them here as they are renamed; add none. */
 const IN_USE = `
-  Asker askerOf authenticateNobody beginTurn BreakPatience CallShares canAnybodyRead ChangeTurns CodeTurnRow
-  ConnectionShares CpuPlaces createStillbornRemoval createVolumeKeeper Dice Door DoorParts DoorProps endTurn
-  extendTurn GatewayWish GatheredLookup GuestDoor hear hearNetwork HearRun hearSupervisor HeldChannel
-  HeldEvents InterpreterSeat interruptTurns isNews isNewWish isTelling isTold isTurnInterrupted keeper
-  KeptRecord KnownNews LatestNews LentChunks MAX_STRANGER_BYTES MAX_STRANGERS MAX_TOLD MAX_VISITORS news
-  NO_ROOM_NEEDED noRoom noteValuesTold oweValues Patience PATIENCE_MS ProcessKeeper ProcessKeeperParts
-  readVisitor RefusedVisitor RefusedVisitors removeStillborn removeStrangers requireNobody requireNobodyElse
-  requireRoom requireRoomForOrganization requireRoomForRun requireRoomForSandbox requireRoomForSnapshot
-  requireRoomForVolume requireRoomToGrow SandboxNews Scene Seat seats startScene STILLBORN_CHECK_MS
-  stopTelling stranger STRANGER_COST Strangers takeTurn Tell tell-systemd TELL_MS TELL_TIMEOUT_MS
-  tellAttempt tellChanges tellDrawn tellEntry TellingParts tellLoss tellLost tellLostChanges tellNetwork
-  tellOrphans tellPorts tellReady TellRefused TELLS_WITHIN_LIMIT tellsEnd tellShared tellWhenToRetry
-  tellWhoCannotRun ThreadBudget ThreadShare tmpKeeper Told TOLD_AGAIN_MS TOLD_IN_SENTENCE TOLD_USERS
-  ToolScene turns UnitsOfOthers Visitor visitors VolumeKeeper VolumeKeeperParts WebSocketDoor Wish wishes
-  wishRecovery wishRemove wishStart wishStop
+  Asker askerOf authenticateNobody CallShares ChangeTurns ConnectionShares CpuPlaces createStillbornRemoval
+  Dice Door DoorParts DoorProps GatewayWish GuestDoor hear hearNetwork HearRun hearSupervisor HeldChannel
+  HeldEvents isNews KeptRecord LatestNews LentChunks MAX_STRANGER_BYTES MAX_STRANGERS MAX_TOLD news
+  NO_ROOM_NEEDED noRoom Patience PATIENCE_MS readVisitor RefusedVisitor RefusedVisitors removeStrangers
+  requireNobodyElse requireRoom requireRoomToGrow Scene Seat seats startScene STILLBORN_CHECK_MS stranger
+  STRANGER_COST Strangers takeTurn Tell tellAttempt tellDrawn tellEntry tellPorts tellShared tellWhenToRetry
+  tellWhoCannotRun ThreadBudget ThreadShare tmpKeeper Told TOLD_AGAIN_MS ToolScene visitors WebSocketDoor Wish
 `;
 
 const KEPT = new Set(IN_USE.split(/\s+/).map(wordsOf));

@@ -6,7 +6,7 @@ import { SIGN_UPS, type SignUp } from './access/sign-up.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';
-import { readServiceManager, type ServiceManager } from './host/tell-systemd.ts';
+import { readServiceManager, type ServiceManager } from './host/notify-systemd.ts';
 import { SUPERVISED } from './host/supervisor.ts';
 import { highestCeiling, readCeilings } from './sandboxes/network-ceilings.ts';
 import { readOtelSettings, type OtelSettings } from './tracing/otel-settings.ts';

@@ -4,17 +4,17 @@ import type { CodeContexts } from './code/code-contexts.ts';
 import { NO_CLAIMS, rowClaims } from './sandboxes/claims.ts';
 import { Convergence } from './sandboxes/convergence.ts';
 import { MetricHistory } from './accounting/metric-history.ts';
-import { ProcessKeeper } from './processes/process-keeper.ts';
-import { tellOrphans } from './orphans/orphans.ts';
+import { ProcessReconciler } from './processes/process-reconciler.ts';
+import { logOrphans } from './orphans/orphans.ts';
 import type { EngineHealth } from './orchestrator/engine-health.ts';
 import type { PortForwarder } from './published-ports/port-forwarder.ts';
-import { RefusedVisitors } from './published-ports/refused-visitors.ts';
+import { RefusedConnectionLog } from './published-ports/refused-connections.ts';
 import { enforceLimits } from './sandboxes/enforce-limits.ts';
 import { Reconciler } from './sandboxes/reconciler.ts';
-import { removeStillborn } from './sandboxes/remove-stillborn.ts';
+import { removeFailedCreates } from './sandboxes/remove-failed-creates.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import { ensureMade } from './volumes/make-volume.ts';
-import { VolumeKeeper } from './volumes/volume-keeper.ts';
+import { VolumeReconciler } from './volumes/volume-reconciler.ts';
 import { WebhookWorker } from './webhooks/webhook-worker.ts';
 import type { ServerParts } from './server-parts.ts';
 
@@ -36,7 +36,7 @@ export function createConvergence(
     networkCeilings,
     database,
     orchestrator,
-    visitors: new RefusedVisitors(
+    refused: new RefusedConnectionLog(
       (id, refused, signal) => orchestrator.noteRefused(id, refused, signal),
       logger,
     ),
@@ -56,8 +56,8 @@ export function createWorkers(parts: ServerParts, channels: ChannelPool) {
   const { database, snapshotStore: store, logger } = parts;
   return {
     snapshotWorker: new SnapshotWorker({ database, store, logger }),
-    volumeKeeper: createVolumeKeeper(parts),
-    processKeeper: new ProcessKeeper({ database, channels, logger }),
+    volumeReconciler: createVolumeReconciler(parts),
+    processReconciler: new ProcessReconciler({ database, channels, logger }),
     metricHistory: createMetricHistory(parts),
     webhookWorker: createWebhookWorker(parts),
   };
@@ -69,8 +69,8 @@ export function createReconciler(
 ): Reconciler {
   const { database, orchestrator, logger } = parts;
   const { recoveryMs } = parts.restSettings;
-  const tell = (signal: AbortSignal) => tellOrphans(parts, signal);
-  return new Reconciler({ database, orchestrator, ...made, recoveryMs, tellOrphans: tell, logger });
+  const log = (signal: AbortSignal) => logOrphans(parts, signal);
+  return new Reconciler({ database, orchestrator, ...made, recoveryMs, logOrphans: log, logger });
 }
 
 export function createLimitCheck(
@@ -88,15 +88,20 @@ export function createStillbornRemoval(
 ): readonly BackgroundTask[] {
   if (keepFailedMs === null) return [];
   const remove = () =>
-    removeStillborn(database, new Date(Date.now() - keepFailedMs).toISOString(), (sandboxId) =>
+    removeFailedCreates(database, new Date(Date.now() - keepFailedMs).toISOString(), (sandboxId) =>
       convergence.convergeSoon(sandboxId),
     );
   return [repeatEvery(Math.min(keepFailedMs, STILLBORN_CHECK_MS), 'removing what never ran', remove, logger)];
 }
 
-function createVolumeKeeper({ database, volumeStore, restSettings, logger }: ServerParts): VolumeKeeper {
+function createVolumeReconciler({
+  database,
+  volumeStore,
+  restSettings,
+  logger,
+}: ServerParts): VolumeReconciler {
   const { defaultVolumeGib, volumeSampleMs } = restSettings;
-  return new VolumeKeeper({ database, volumeStore, defaultVolumeGib, sampleMs: volumeSampleMs, logger });
+  return new VolumeReconciler({ database, volumeStore, defaultVolumeGib, sampleMs: volumeSampleMs, logger });
 }
 
 function createMetricHistory({ database, orchestrator, restSettings, logger }: ServerParts): MetricHistory {

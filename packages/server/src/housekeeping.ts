@@ -5,7 +5,7 @@ import type { RestSettings } from './rest-settings.ts';
 import { forgetContextsOfEnded } from './store/code-contexts.ts';
 import { followClock } from './store/clocks.ts';
 import type { Database } from './store/database.ts';
-import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
+import { FILE_CHANGE_CHECK_MS, recordLostChanges } from './store/file-changes.ts';
 import { forgetOldKeys } from './store/idempotency.ts';
 import { forgetOfRemoved } from './store/processes.ts';
 import { forgetOldSignIns } from './store/sessions.ts';
@@ -44,7 +44,7 @@ export function housekeeping({
     ...(keepEventsMs === null
       ? []
       : [forget('events', (signal) => pruneEvents(database, ago(keepEventsMs), signal))]),
-    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
+    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => recordLostChanges(database), logger),
     repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
   ];
 }

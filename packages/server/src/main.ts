@@ -4,7 +4,7 @@ import { ProcessLog } from '@svc/engine/process-log';
 import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
 import { alreadyRunning } from './host/already-running.ts';
-import { canAnybodyRead } from './host/can-anybody-read.ts';
+import { isWorldReadable } from './host/is-world-readable.ts';
 import { becomeUser, findIdentity, type Identity } from './host/drop-privileges.ts';
 import { serverUser } from './host/installation-user.ts';
 import { lockDataFolder } from './host/data-folder-lock.ts';
@@ -75,7 +75,7 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
   const { loadDashboard, loadSshGateway } = await import('./web.ts');
   // What is left for later must be loaded now when the program is where the service user cannot read.
   const { loadMcp } = await import('./transports/mcp/register-mcp.ts');
-  if (!LOADED_LATER.every(canAnybodyRead)) {
+  if (!LOADED_LATER.every(isWorldReadable)) {
     await loadMcp();
     await loadDashboard();
     (await import('@svc/contract')).loadCompiler();

@@ -313,7 +313,7 @@ export const startFlagClaims: readonly Claim[] = [
   provedBy(
     `${START} --keep-failed`,
     'For how many hours sandboxes are kept that failed and never ran',
-    'packages/server/src/sandboxes/remove-stillborn.test.ts',
+    'packages/server/src/sandboxes/remove-failed-creates.test.ts',
     'a sandbox that never ran is removed some time after it failed, and one that ran is kept',
     { default: '24' },
   ),

@@ -67,8 +67,8 @@ async function install({ prefix, systemd, remove }: InstallOptions, command: Com
 
 /** A checkout in the home of root, say, serves everybody; but the program itself is theirs alone who may read it. */
 async function tellWhoCannotRun(link: string): Promise<void> {
-  const { canAnybodyRead } = await import('@svc/server/admin');
-  if (!canAnybodyRead(link) || canAnybodyRead(OWN_SVC)) return;
+  const { isWorldReadable } = await import('@svc/server/admin');
+  if (!isWorldReadable(link) || isWorldReadable(OWN_SVC)) return;
   const checkout = dirname(OWN_SVC);
   tell(
     `  note: other users find svc but cannot run it, because they may not read ${checkout}; for them move it, below /opt say, and install again`,

@@ -1,7 +1,7 @@
 import type { Database } from '../store/database.ts';
 import { listOpenRuns, type OpenRun } from '../store/quotas.ts';
 import { readPoolUsage } from './pool-usage.ts';
-import { findExhaustedPool, hasHardPool } from './require-room.ts';
+import { findExhaustedPool, hasHardPool } from './check-quotas.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -10,8 +10,8 @@ import { findOwned } from '../store/owned-names.ts';
 const LOOK_MS = 1000;
 const TIMEOUT_MS = 2000;
 /** How many of the largest users of space an error lists. */
-const TOLD_USERS = 10;
-const TOLD_IN_SENTENCE = 3;
+const LISTED_USERS = 10;
+const USERS_IN_SENTENCE = 3;
 const GIB = 1024 ** 3;
 
 export interface HostStorageParts {
@@ -68,11 +68,11 @@ export class HostStorage {
     });
     const usedBytes = own.reduce((sum, { bytes }) => sum + bytes, 0);
     const largest = own
-      .slice(0, TOLD_IN_SENTENCE)
+      .slice(0, USERS_IN_SENTENCE)
       .map(({ kind, name, bytes }) => `${kind} ${name} ${inGib(bytes)}`);
-    const told = own.length === 0 ? 'nothing' : `${inGib(usedBytes)}, most of it ${largest.join(', ')}`;
-    return new PlatformError('insufficient_storage', `${error.message}. Your organization takes ${told}`, {
-      details: { ...error.details, used_bytes: usedBytes, used_by: own.slice(0, TOLD_USERS) },
+    const usage = own.length === 0 ? 'nothing' : `${inGib(usedBytes)}, most of it ${largest.join(', ')}`;
+    return new PlatformError('insufficient_storage', `${error.message}. Your organization takes ${usage}`, {
+      details: { ...error.details, used_bytes: usedBytes, used_by: own.slice(0, LISTED_USERS) },
       cause: error,
     });
   }

@@ -4,14 +4,14 @@ import { MAX_CODE_CONTEXTS } from '@svc/contract/rest';
 import type { Work } from '../store/idempotency.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import {
-  beginTurn,
+  beginCodeLease,
   contextEnvContext,
-  endTurn,
-  extendTurn,
+  endCodeLease,
+  extendCodeLease,
   findContext,
   insertContext,
-  interruptTurns,
-  isTurnInterrupted,
+  interruptCode,
+  isCodeInterrupted,
   listBusy,
   listContexts,
   removeContext,
@@ -77,7 +77,7 @@ export class CodeContext {
     try {
       return await this.#inTurn(async (turn) => {
         const admit = async () => await this.#requireThere();
-        const wasInterrupted = async () => await isTurnInterrupted(this.#database, turn);
+        const wasInterrupted = async () => await isCodeInterrupted(this.#database, turn);
         const result = await this.#slot.run({ ...request, admit, wasInterrupted }, signal);
         if (result.status === 'error') await this.#requireThere();
         return result;
@@ -95,7 +95,7 @@ export class CodeContext {
 
   /** As Ctrl-C does; without effect when no code runs. */
   async interrupt(signal: AbortSignal): Promise<void> {
-    if (await interruptTurns(this.#database, this.id)) await this.#slot.interrupt(signal);
+    if (await interruptCode(this.#database, this.id)) await this.#slot.interrupt(signal);
   }
 
   async restart(signal: AbortSignal): Promise<void> {
@@ -114,16 +114,16 @@ export class CodeContext {
 
   /** Marks the context as busy for all servers while the work lasts. */
   async #inTurn<T>(work: (turn: string) => Promise<T>): Promise<T> {
-    const turn = await beginTurn(this.#database, this.id);
+    const turn = await beginCodeLease(this.#database, this.id);
     if (turn === undefined) throw removedMeanwhile(this.id);
-    const extend = () => void extendTurn(this.#database, turn).catch(() => undefined);
+    const extend = () => void extendCodeLease(this.#database, turn).catch(() => undefined);
     const timer = setInterval(extend, EXTEND_MS).unref();
     try {
       return await work(turn);
     } finally {
       clearInterval(timer);
       // A turn that cannot be ended now expires by itself.
-      await endTurn(this.#database, turn).catch(() => undefined);
+      await endCodeLease(this.#database, turn).catch(() => undefined);
     }
   }
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, type ChannelClient, type DetachedState, type ProcessExit } from '@svc/contract';
 
 /** How long to retry while a sandbox cannot be reached; a restart of the engine takes less. */
-const PATIENCE_MS = 60_000;
+const RECONNECT_TIMEOUT_MS = 60_000;
 const RETRY_MS = 50;
 const OPEN_MS = 10_000;
 
@@ -11,7 +11,7 @@ export type InterpreterEnd =
   | { readonly kind: 'exited'; readonly exit: ProcessExit }
   | { readonly kind: 'lost' };
 
-interface Seat {
+interface ProcessHandle {
   readonly key: string;
   readonly reopen: (signal: AbortSignal) => Promise<ChannelClient>;
 }
@@ -27,7 +27,7 @@ interface Readers {
 
 /** Reads the output of a detached process until it ends, each byte once, and reconnects as often as that takes. */
 export class DetachedFollower {
-  readonly #seat: Seat;
+  readonly #handle: ProcessHandle;
   readonly #readers: Readers;
   readonly #next: { stdout: number; stderr: number };
   readonly #closing = new AbortController();
@@ -35,12 +35,12 @@ export class DetachedFollower {
   readonly ended: Promise<InterpreterEnd>;
 
   constructor(
-    seat: Seat,
+    handle: ProcessHandle,
     channel: ChannelClient,
     from: { readonly stdout: number; readonly stderr: number },
     readers: Readers,
   ) {
-    this.#seat = seat;
+    this.#handle = handle;
     this.#readers = readers;
     this.channel = channel;
     this.#next = { ...from };
@@ -64,7 +64,7 @@ export class DetachedFollower {
   }
 
   async #read(): Promise<DetachedState | undefined> {
-    const { key } = this.#seat;
+    const { key } = this.#handle;
     for await (const event of this.channel.detached.read(key, { ...this.#next, follow: true })) {
       if (event.type === 'end') return event.state;
       if (event.type === 'dropped') {
@@ -81,10 +81,10 @@ export class DetachedFollower {
   /** False: the process cannot be reached any more, or the follower was stopped. */
   async #reopen(): Promise<boolean> {
     const { signal } = this.#closing;
-    const deadline = Date.now() + PATIENCE_MS;
+    const deadline = Date.now() + RECONNECT_TIMEOUT_MS;
     while (!signal.aborted && Date.now() < deadline) {
       try {
-        this.channel = await this.#seat.reopen(AbortSignal.any([signal, AbortSignal.timeout(OPEN_MS)]));
+        this.channel = await this.#handle.reopen(AbortSignal.any([signal, AbortSignal.timeout(OPEN_MS)]));
         if (signal.aborted) this.channel.close();
         return !signal.aborted;
       } catch {

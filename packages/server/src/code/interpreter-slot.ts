@@ -11,7 +11,7 @@ import {
 import { explainStart, START_TIMEOUT_MS } from './explain-start.ts';
 import { describeEnd } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';
-import { Interpreter, READY, type InterpreterPlace, type InterpreterSeat } from './interpreter.ts';
+import { Interpreter, READY, type InterpreterPlace, type InterpreterHandle } from './interpreter.ts';
 import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
 import type { ResultBytes } from './result-pieces.ts';
@@ -38,8 +38,8 @@ export class InterpreterSlot {
   /** The interpreter that may be there before anybody needs one; null: none that was started for this place. */
   readonly #spare: SpareProcess | null;
   #interpreter: Interpreter | undefined;
-  /** How an interpreter ended that nobody has been told about. */
-  #untold = '';
+  /** How the last interpreter ended, until a result has reported it. */
+  #endNote = '';
   readonly #mutex = new Mutex();
   #isClosed = false;
   #isRemoved = false;
@@ -71,12 +71,12 @@ export class InterpreterSlot {
     // The first request with this key may have run while this one waited for its turn: then its result is repeated.
     const work = async () =>
       (isRepeat ? await this.#replay(request, signal) : undefined) ?? (await this.#runNow(request, signal));
-    return await this.#takeTurn(work, signal);
+    return await this.#runLocked(work, signal);
   }
 
   /** Starts the interpreter, so that what is wrong with it is known. */
   async prepare(signal: AbortSignal): Promise<void> {
-    await this.#takeTurn(() => this.#ready(signal), signal);
+    await this.#runLocked(() => this.#ready(signal), signal);
   }
 
   /** As Ctrl-C does, whichever server the code was sent through. */
@@ -90,7 +90,7 @@ export class InterpreterSlot {
     if (interpreter === undefined) return;
     await interpreter.kill();
     // The next caller need not be told that the state is gone: it was lost on request. `ended` was called before `kill` returned.
-    this.#untold = '';
+    this.#endNote = '';
   }
 
   /** Lets go of the interpreter; it is there for other servers, and for the next. */
@@ -116,48 +116,48 @@ export class InterpreterSlot {
     }
   }
 
-  async #takeTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    // The turn lasts until the work has ended, also when its caller no longer waits.
-    const turn = this.#mutex.run(async () => {
+  async #runLocked<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    // The lock is held until the work has ended, also when its caller no longer waits.
+    const locked = this.#mutex.run(async () => {
       signal.throwIfAborted();
       return await work();
     });
-    return await abortable(turn, signal);
+    return await abortable(locked, signal);
   }
 
   async #runNow(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
     await request.admit?.();
     const interpreter = await this.#ready(signal);
-    const told = this.#untold;
-    this.#untold = '';
-    request.listener?.note(told);
-    return await this.#runIn(interpreter, request, { told, isOld: false }, signal);
+    const endNote = this.#endNote;
+    this.#endNote = '';
+    request.listener?.note(endNote);
+    return await this.#runIn(interpreter, request, { endNote, isOld: false }, signal);
   }
 
   async #runIn(
     interpreter: Interpreter,
     request: SlotRequest,
-    { told, isOld }: { readonly told: string; readonly isOld: boolean },
+    { endNote, isOld }: { readonly endNote: string; readonly isOld: boolean },
     signal: AbortSignal,
   ): Promise<CodeResult> {
     const { code, timeoutMs, listener, work } = request;
     const { killMs } = this.#parts;
     const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
     const results = new ResultReader();
-    const tell = (result: CodeRunResult | undefined) => result && listener?.result(result);
+    const report = (result: CodeRunResult | undefined) => result && listener?.result(result);
     const heard = {
       stdout: (data: Buffer) => listener?.stdout(data),
       stderr: (data: Buffer) => listener?.stderr(data),
-      shown: (bytes: ResultBytes) => tell(results.read(bytes)),
+      shown: (bytes: ResultBytes) => report(results.read(bytes)),
       begun: () => interruption.begin(),
     };
     try {
       const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, heard, isOld);
-      if (outcome.result !== null && !results.hasMain) tell(results.readMain(outcome.result));
-      const ran = { interpreter, outcome, interruption, told, request, results };
-      const { result, tellsEnd } = await summarize(ran, () => this.#explainLoss());
+      if (outcome.result !== null && !results.hasMain) report(results.readMain(outcome.result));
+      const ran = { interpreter, outcome, interruption, endNote, request, results };
+      const { result, reportsEnd } = await summarize(ran, () => this.#explainLoss());
       // This call tells it, so the next one need not.
-      if (tellsEnd) this.#untold = '';
+      if (reportsEnd) this.#endNote = '';
       return result;
     } finally {
       interruption.stop();
@@ -171,11 +171,11 @@ export class InterpreterSlot {
     try {
       for (const { key, stdout, stderr } of (await this.#list(channel, signal)).toReversed()) {
         if (!(await channel.detached.hasWrite(key, request.work?.id ?? '', signal))) continue;
-        interpreter = Interpreter.attach(this.#seat(key), channel, {
+        interpreter = Interpreter.attach(this.#handle(key), channel, {
           stdout: stdout.from,
           stderr: stderr.from,
         });
-        return await this.#runIn(interpreter, request, { told: '', isOld: true }, signal);
+        return await this.#runIn(interpreter, request, { endNote: '', isOld: true }, signal);
       }
       return undefined;
     } catch (error) {
@@ -199,7 +199,7 @@ export class InterpreterSlot {
     return key === this.#spare?.key ? 0 : Number(key.slice(this.#prefix.length));
   }
 
-  #seat(key: string): InterpreterSeat {
+  #handle(key: string): InterpreterHandle {
     const reopen = (signal: AbortSignal) => this.#parts.openChannel(this.#sandboxId, signal);
     return { key, reopen };
   }
@@ -237,7 +237,7 @@ export class InterpreterSlot {
   }
 
   #attach({ key, stdout, stderr }: DetachedState, channel: ChannelClient): Interpreter {
-    return Interpreter.attach(this.#seat(key), channel, { stdout: stdout.to, stderr: stderr.to });
+    return Interpreter.attach(this.#handle(key), channel, { stdout: stdout.to, stderr: stderr.to });
   }
 
   #adopt(interpreter: Interpreter): Interpreter {
@@ -253,7 +253,7 @@ export class InterpreterSlot {
     void interpreter.ended.then((end) => {
       if (this.#interpreter !== interpreter) return;
       this.#interpreter = undefined;
-      this.#untold = describeEnd(end);
+      this.#endNote = describeEnd(end);
     });
     return interpreter;
   }
@@ -267,11 +267,11 @@ export class InterpreterSlot {
       const last = known.at(-1);
       const kind = { language: this.#language, place: this.#place };
       if (last !== undefined && this.#isUnused(last))
-        return await Interpreter.start(this.#seat(last.key), kind, channel, signal);
+        return await Interpreter.start(this.#handle(last.key), kind, channel, signal);
       if (last?.end === null) return this.#attach(last, channel);
       for (const { key } of known.slice(0, -MAX_ENDED)) await channel.detached.forget(key, signal);
       const number = last === undefined ? 1 : this.#numberOf(last) + 1;
-      return await Interpreter.start(this.#seat(`${this.#prefix}${number}`), kind, channel, signal);
+      return await Interpreter.start(this.#handle(`${this.#prefix}${number}`), kind, channel, signal);
     } catch (error) {
       channel.close();
       throw this.#explain(signal.aborted ? signal.reason : error);

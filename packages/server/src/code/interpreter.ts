@@ -6,7 +6,7 @@ import { CONTROL_FD, interpreterOf, type Language } from './languages.ts';
 import { MarkedOutput, type Listen, type Marks, type Shown, type Taken } from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
 import { MARK_BYTES } from './find-marks.ts';
-import type { MarkFamilies } from './units-of-others.ts';
+import type { MarkFamilies } from './foreign-output-filter.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 
 /** Of a mark that says whose it is; what stands before it is of the interpreter. */
@@ -61,7 +61,7 @@ export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>> & {
   readonly shown?: Shown;
 };
 
-export interface InterpreterSeat {
+export interface InterpreterHandle {
   /** Of the process in the sandbox. */
   readonly key: string;
   readonly reopen: (signal: AbortSignal) => Promise<ChannelClient>;
@@ -77,7 +77,7 @@ const NOTHING = { lostStreams: [], result: null, exception: null } as const;
  * - What it sends is not trusted: at worst it loses its own output.
  */
 export class Interpreter {
-  readonly #seat: InterpreterSeat;
+  readonly #handle: InterpreterHandle;
   readonly #follower: DetachedFollower;
   readonly #families: MarkFamilies;
   readonly #stdout: MarkedOutput;
@@ -95,17 +95,17 @@ export class Interpreter {
   isAlive = true;
 
   private constructor(
-    seat: InterpreterSeat,
+    handle: InterpreterHandle,
     channel: ChannelClient,
     from: { readonly stdout: number; readonly stderr: number } | 'start',
   ) {
-    this.#seat = seat;
+    this.#handle = handle;
     const isAttached = from !== 'start';
     this.#line = isAttached ? undefined : '';
-    this.#families = { first: familyOf(seat.key, 'first'), last: familyOf(seat.key, 'last') };
+    this.#families = { first: familyOf(handle.key, 'first'), last: familyOf(handle.key, 'last') };
     this.#stdout = new MarkedOutput(this.#families, isAttached);
     this.#stderr = new MarkedOutput(this.#families, isAttached);
-    this.#follower = new DetachedFollower(seat, channel, isAttached ? from : { stdout: 0, stderr: 0 }, {
+    this.#follower = new DetachedFollower(handle, channel, isAttached ? from : { stdout: 0, stderr: 0 }, {
       stdout: (data) => this.#takeStdout(data),
       stderr: (data) => this.#stderr.push(data),
       skipped: (stream) => (stream === 'stdout' ? this.#stdout : this.#stderr).skip(),
@@ -121,7 +121,7 @@ export class Interpreter {
    * @throws ExecFailed, ChannelError, or InterpreterFailed when the program is no usable interpreter
    */
   static async start(
-    seat: InterpreterSeat,
+    handle: InterpreterHandle,
     { language, place }: { readonly language: Language; readonly place: InterpreterPlace },
     channel: ChannelClient,
     signal: AbortSignal,
@@ -129,10 +129,10 @@ export class Interpreter {
     try {
       const { program, args } = interpreterOf(language);
       // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
-      const request = { key: seat.key, cmd: program, args: [...args], ...place };
+      const request = { key: handle.key, cmd: program, args: [...args], ...place };
       const more = { stdin: true, stdinFd: CONTROL_FD, timeoutMs: null, isRepeat: true };
       await channel.detached.start({ ...request, ...more }, signal);
-      const interpreter = new Interpreter(seat, channel, 'start');
+      const interpreter = new Interpreter(handle, channel, 'start');
       await interpreter.#untilReady(signal);
       return interpreter;
     } catch (error) {
@@ -143,11 +143,11 @@ export class Interpreter {
 
   /** One that runs, or ran. What it printed before `from` is not read; what others left is not for our first unit. */
   static attach(
-    seat: InterpreterSeat,
+    handle: InterpreterHandle,
     channel: ChannelClient,
     from: { readonly stdout: number; readonly stderr: number },
   ): Interpreter {
-    return new Interpreter(seat, channel, from);
+    return new Interpreter(handle, channel, from);
   }
 
   /**
@@ -190,14 +190,14 @@ export class Interpreter {
   /** As Ctrl-C does: to everything that the interpreter started in its process group, too. */
   async interrupt(): Promise<void> {
     // An interpreter that ended in this very moment has nothing to interrupt.
-    await this.#follower.channel.detached.signal(this.#seat.key, SIGINT, null).catch(() => undefined);
+    await this.#follower.channel.detached.signal(this.#handle.key, SIGINT, null).catch(() => undefined);
   }
 
   /** Resolves when it is gone. */
   async kill(): Promise<void> {
     const timer = setTimeout(() => this.close(), KILL_GRACE_MS);
     await this.#follower.channel.detached
-      .signal(this.#seat.key, SIGKILL, null)
+      .signal(this.#handle.key, SIGKILL, null)
       .catch((error: unknown) => (isRefusal(error) ? undefined : this.close()));
     await this.ended;
     clearTimeout(timer);
@@ -206,7 +206,7 @@ export class Interpreter {
   /** Ends it for good, and what is kept of it, without waiting. */
   remove(): void {
     const leave = () => this.close();
-    this.#follower.channel.detached.forget(this.#seat.key).then(leave, leave);
+    this.#follower.channel.detached.forget(this.#handle.key).then(leave, leave);
   }
 
   /** Nobody here uses it any more; it runs on for others. */
@@ -263,7 +263,7 @@ export class Interpreter {
   async #write(name: string, bytes: Buffer): Promise<void> {
     while (this.isAlive) {
       try {
-        return await this.#follower.channel.detached.writeWhole(this.#seat.key, bytes, name);
+        return await this.#follower.channel.detached.writeWhole(this.#handle.key, bytes, name);
       } catch (error) {
         // Closed: whoever reads on a new connection sends it again. Refused: it has ended, which is seen as well.
         if (!(error instanceof ChannelError)) throw tooLarge(error);
@@ -303,7 +303,7 @@ export class Interpreter {
 
   #setTimeout(milliseconds: number | null): void {
     // One that cannot be reached is dealt with by whoever reads from it.
-    this.#follower.channel.detached.setTimeout(this.#seat.key, milliseconds).catch(() => undefined);
+    this.#follower.channel.detached.setTimeout(this.#handle.key, milliseconds).catch(() => undefined);
   }
 
   #summarize(answer: Omit<UnitOutcome, 'stdout' | 'stderr'>): UnitOutcome {

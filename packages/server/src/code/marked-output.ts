@@ -1,6 +1,6 @@
 import { firstOf, lengthOfBegun } from './find-marks.ts';
 import { readPiece, ResultPieces, type ResultBytes } from './result-pieces.ts';
-import { UnitsOfOthers, type MarkFamilies } from './units-of-others.ts';
+import { ForeignOutputFilter, type MarkFamilies } from './foreign-output-filter.ts';
 
 /** How much of a stream one call gets to see; what comes beyond is read and thrown away. */
 export const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
@@ -47,7 +47,7 @@ export class MarkedOutput {
   #marks: Marks | undefined;
   #state: 'before' | 'inside' | 'result' | 'answer' = 'before';
   readonly #pieces = new ResultPieces();
-  readonly #others: UnitsOfOthers;
+  readonly #others: ForeignOutputFilter;
   #answer: Buffer = Buffer.alloc(0);
   #listen: Listen | undefined;
   #shown: Shown | undefined;
@@ -60,7 +60,7 @@ export class MarkedOutput {
 
   /** `isAttached`: others have used the interpreter before, and what they left is not for our first call. */
   constructor(families: MarkFamilies, isAttached = false) {
-    this.#others = new UnitsOfOthers(families);
+    this.#others = new ForeignOutputFilter(families);
     this.#isForeign = isAttached;
   }
 

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { TestSandbox } from '../testing/code-sandbox.ts';
-import { runAndListen, type Told } from '../testing/run-results.ts';
+import { runAndListen, type ListenedRun } from '../testing/run-results.ts';
 import { createCodeRunner } from './code-runner.ts';
 import { interpreterOf } from './languages.ts';
 
@@ -20,7 +20,7 @@ after(async () => {
   await sandbox.stop();
 });
 
-const run = async (code: string, timeoutMs?: number): Promise<Told> =>
+const run = async (code: string, timeoutMs?: number): Promise<ListenedRun> =>
   await runAndListen(runner, { sandboxId: 'box', language: 'python', code }, timeoutMs);
 
 test('await works outside of functions, and what was left in the event loop goes on', async () => {

@@ -113,8 +113,8 @@ test('a context that is removed through one server is lost to code that runs thr
   const running = run(first, made.id, ENDLESS);
   await waitUntil(async () => (await status(second, made.id)) === 'busy');
   const waiting = run(first, made.id, '1');
-  const turns = async () => await first.database.selectFrom('code_turns').selectAll().execute();
-  await waitUntil(async () => (await turns()).length === 2);
+  const leases = async () => await first.database.selectFrom('code_turns').selectAll().execute();
+  await waitUntil(async () => (await leases()).length === 2);
   assert.equal((await second.rest('DELETE', `${path}/contexts/${made.id}`)).status, 200);
   for (const answer of [await running, await waiting]) assert.equal(answer.body.error?.code, 'context_lost');
   assert.equal((await run(first, made.id, '1')).body.error.code, 'context_not_found');

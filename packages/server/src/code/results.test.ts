@@ -9,7 +9,7 @@ import {
 } from '@svc/contract';
 import { pino } from 'pino';
 import { TestSandbox } from '../testing/code-sandbox.ts';
-import { runAndListen, type Told } from '../testing/run-results.ts';
+import { runAndListen, type ListenedRun } from '../testing/run-results.ts';
 import { createCodeRunner } from './code-runner.ts';
 import type { Language } from './languages.ts';
 import { ResultReader } from './result-reader.ts';
@@ -28,7 +28,7 @@ after(async () => {
   await sandbox.stop();
 });
 
-const run = async (language: Language, code: string, timeoutMs?: number): Promise<Told> =>
+const run = async (language: Language, code: string, timeoutMs?: number): Promise<ListenedRun> =>
   await runAndListen(runner, { sandboxId: 'box', language, code }, timeoutMs);
 const python = async (code: string, timeoutMs?: number) => await run('python', code, timeoutMs);
 const node = async (code: string, timeoutMs?: number) => await run('node', code, timeoutMs);

@@ -10,20 +10,20 @@ export interface Ran {
   readonly interpreter: Interpreter;
   readonly outcome: UnitOutcome;
   readonly interruption: Interruption;
-  readonly told: string;
+  readonly endNote: string;
   readonly request: SlotRequest;
   readonly results: ResultReader;
 }
 
 /**
- * Builds the result of a run for its caller and its listener. `explainLoss`: finds out why the connection broke. `tellsEnd`: the result
+ * Builds the result of a run for its caller and its listener. `explainLoss`: finds out why the connection broke. `reportsEnd`: the result
  * reports that its interpreter has ended or was given up.
  */
 export async function summarize(
   ran: Ran,
   explainLoss: () => Promise<unknown>,
-): Promise<{ readonly result: CodeResult; readonly tellsEnd: boolean }> {
-  const { interpreter, outcome, interruption, told, request, results } = ran;
+): Promise<{ readonly result: CodeResult; readonly reportsEnd: boolean }> {
+  const { interpreter, outcome, interruption, endNote, request, results } = ran;
   const { listener, wasInterrupted } = request;
   const { end, lostStreams, stdout, stderr, result, exception } = outcome;
   const notes: string[] = [];
@@ -43,14 +43,14 @@ export async function summarize(
   if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
   listener?.note(notes.join(''));
   listener?.ended({ result, exception, isInterrupted, isTruncated: results.isTruncated });
-  const tellsEnd = end === 'ended' || lostStreams.length > 0;
+  const reportsEnd = end === 'ended' || lostStreams.length > 0;
   const answer: CodeResult = {
     status: timeoutMs !== null ? 'timeout' : isFailure ? 'error' : 'success',
     output: stdout.text,
-    error: joinLines(told, stderr.text, ...notes),
+    error: joinLines(endNote, stderr.text, ...notes),
     truncated: stdout.isTruncated || stderr.isTruncated,
   };
-  return { result: answer, tellsEnd };
+  return { result: answer, reportsEnd };
 }
 
 function forgotten(): PlatformError {

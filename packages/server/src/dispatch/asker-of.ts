@@ -1,7 +1,7 @@
-import type { Asker } from '../store/sandboxes.ts';
+import type { EventCaller } from '../store/sandboxes.ts';
 import type { RestCall } from './rest-call.ts';
 
 /** The caller, as events name it. */
-export function askerOf({ actor, requestId, sourceAddress }: RestCall): Asker {
+export function askerOf({ actor, requestId, sourceAddress }: RestCall): EventCaller {
   return { actor, requestId, sourceAddress };
 }

@@ -31,9 +31,9 @@ export async function lockDataFolder(
     await untilListening(server);
   } catch (error) {
     if (!isErrno(error, 'EADDRINUSE')) throw error;
-    const stranger = describeLockHolder(name, dataFolder);
-    if (stranger === undefined) return undefined;
-    throw new StartError(EXIT.failed, `${dataFolder} cannot be used: ${stranger}`, { cause: error });
+    const holder = describeLockHolder(name, dataFolder);
+    if (holder === undefined) return undefined;
+    throw new StartError(EXIT.failed, `${dataFolder} cannot be used: ${holder}`, { cause: error });
   }
   server.unref();
   return {

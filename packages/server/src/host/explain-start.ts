@@ -42,9 +42,9 @@ function databaseProblem(cause: Error): StartError {
   return new StartError(EXIT.failed, message, { cause });
 }
 
-type Tell = (address: string, port: number, option: string) => string;
+type Explain = (address: string, port: number, option: string) => string;
 
-const LISTEN_PROBLEMS: Readonly<Record<string, Tell>> = {
+const LISTEN_PROBLEMS: Readonly<Record<string, Explain>> = {
   EADDRINUSE: (address, port, option) =>
     `another program listens on port ${port} of ${address}; stop it, or choose another port with ${option}`,
   EADDRNOTAVAIL: (address) => `${address} is no address of this machine; choose one of its own with --host`,

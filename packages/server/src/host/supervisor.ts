@@ -15,7 +15,7 @@ import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
 import { noteWeb, SERVER_MAIN, findWeb } from './pid-file.ts';
 import { RestartDelay } from './restart-delay.ts';
-import { keepAlive, tellReady, type ServiceManager } from './tell-systemd.ts';
+import { keepAlive, reportReady, type ServiceManager } from './notify-systemd.ts';
 
 /** For the calls that it is at. It takes no new ones, and nobody can before it has ended. */
 const GRACE_MS = 1000;
@@ -59,11 +59,11 @@ export async function runSupervisor(
     logger.info(
       'nothing restarts this supervisor when it ends or hangs: systemd does (svc install --systemd)',
     );
-  const stopTelling = keepAlive(place.serviceManager, logger);
+  const stopKeepAlive = keepAlive(place.serviceManager, logger);
   try {
     return await superviseBoth(place, owner, web, stop, logger);
   } finally {
-    stopTelling();
+    stopKeepAlive();
   }
 }
 
@@ -190,7 +190,7 @@ async function serveUntilExit(
   child.on('message', (message) => {
     if (message !== READY) return;
     wasReady = true;
-    void tellReady(serviceManager, logger);
+    void reportReady(serviceManager, logger);
   });
   child.send(SERVE, () => undefined); // One that has ended already is seen as such.
   const stopListening = onAbort(stop, () => child.kill('SIGTERM'));

@@ -2,7 +2,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import { loadCompiler, PlatformError } from '@svc/contract';
-import { canAnybodyRead } from '../host/can-anybody-read.ts';
+import { isWorldReadable } from '../host/is-world-readable.ts';
 import { becomeUser, findIdentity, type Identity } from '../host/drop-privileges.ts';
 import { installationUser } from '../host/installation-user.ts';
 import { prepareFolders } from '../host/prepare-folders.ts';
@@ -20,7 +20,7 @@ export async function becomeServerUser(
   if (process.getuid?.() !== 0) return;
   if (databaseUrl !== undefined) await loadPostgres();
   // What is loaded when it is needed must be loaded now when the program is where that user cannot read.
-  if (!canAnybodyRead(import.meta.filename)) loadCompiler();
+  if (!isWorldReadable(import.meta.filename)) loadCompiler();
   const serverFolder = join(dataFolder, 'server');
   const owner = (await ownerOf(serverFolder)) ?? installationUser(dataFolder);
   if (needsFolder) await prepareFolders({ dataFolder, serverFolder }, owner);

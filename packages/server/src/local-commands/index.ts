@@ -2,7 +2,7 @@ export { expiryAfter } from '../access/duration.ts';
 export { describeFrozen, findFrozen, type FrozenProcess } from './find-frozen.ts';
 export { readOrphans, removeLocalOrphan } from './orphans.ts';
 export { readStatus } from './read-status.ts';
-export { canAnybodyRead } from '../host/can-anybody-read.ts';
+export { isWorldReadable } from '../host/is-world-readable.ts';
 export { findIdentity } from '../host/drop-privileges.ts';
 export { installationUser } from '../host/installation-user.ts';
 export { EXIT } from '../host/exit-codes.ts';

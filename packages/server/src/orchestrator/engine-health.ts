@@ -33,9 +33,9 @@ export class EngineHealth {
 
   /** @returns whether this is news. */
   noteAbsence(reason: string): boolean {
-    const isNews = this.#current.isHealthy || this.#current.reason !== reason;
+    const isNew = this.#current.isHealthy || this.#current.reason !== reason;
     this.#isKnown = true;
     this.#current = { isHealthy: false, reason };
-    return isNews;
+    return isNew;
   }
 }

@@ -21,10 +21,10 @@ const ending = [
 
 test('who asks why a channel broke hears the reason, however long the end takes', async () => {
   // One that does not answer is given up before it is asked a second time, one that ends is not.
-  const patience = { silentMs: SHORT_MS, endingMs: 60_000 };
+  const timeouts = { silentMs: SHORT_MS, endingMs: 60_000 };
   const answers = [...ending.slice(1), ...ending, outOfMemory];
   const next = () => Promise.reject(answers.shift() ?? new Error('asked too often'));
-  const why = await explainBreak(next, patience);
+  const why = await explainBreak(next, timeouts);
   assert.equal(why, outOfMemory);
   assert.deepEqual(answers, []);
 });

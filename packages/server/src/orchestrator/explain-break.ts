@@ -5,12 +5,12 @@ import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
  * How long a caller whose channel broke waits for the reason: if the sandbox does not answer, and if it is ending, which on a busy host
  * takes seconds.
  */
-export interface BreakPatience {
+export interface BreakTimeouts {
   readonly silentMs: number;
   readonly endingMs: number;
 }
 
-const PATIENCE: BreakPatience = { silentMs: 5000, endingMs: 30_000 };
+const TIMEOUTS: BreakTimeouts = { silentMs: 5000, endingMs: 30_000 };
 const PING_MS = 1000;
 const AGAIN_MS = 25;
 
@@ -22,22 +22,22 @@ const AGAIN_MS = 25;
  */
 export async function explainBreak(
   open: (signal: AbortSignal) => Promise<ChannelClient>,
-  { silentMs, endingMs }: BreakPatience = PATIENCE,
+  { silentMs, endingMs }: BreakTimeouts = TIMEOUTS,
 ): Promise<unknown> {
   const since = performance.now();
   let ending: PlatformError | undefined;
   for (;;) {
     const leftMs = (ending === undefined ? silentMs : endingMs) - (performance.now() - since);
     if (leftMs <= 0) return ending;
-    const patience = AbortSignal.timeout(Math.ceil(leftMs));
+    const deadline = AbortSignal.timeout(Math.ceil(leftMs));
     try {
-      const channel = await open(patience);
-      const ping = AbortSignal.any([patience, AbortSignal.timeout(PING_MS)]);
+      const channel = await open(deadline);
+      const ping = AbortSignal.any([deadline, AbortSignal.timeout(PING_MS)]);
       await channel.ping({ signal: ping }).finally(() => channel.close());
       return undefined;
     } catch (error) {
       if (isUnsettled(error)) ending = error;
-      else if (!patience.aborted && !isBroken(error)) return error;
+      else if (!deadline.aborted && !isBroken(error)) return error;
     }
     await delay(AGAIN_MS);
   }

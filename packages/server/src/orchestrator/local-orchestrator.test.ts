@@ -60,12 +60,12 @@ test('a sandbox that is removed while somebody wants into it is not there, and n
 });
 
 test('a caller that gives up while a sandbox ends is told that it ends', async (t) => {
-  const patience = new AbortController();
+  const deadline = new AbortController();
   const engine = await refusingEngine(t, (isUpgrade, before) => {
-    if (before > 4) patience.abort();
+    if (before > 4) deadline.abort();
     return isUpgrade ? STOPPING : GONE;
   });
-  const opening = new LocalOrchestrator(engine).openStream('box', patience.signal);
+  const opening = new LocalOrchestrator(engine).openStream('box', deadline.signal);
   await assert.rejects(opening, (error) => PlatformError.is(error, 'sandbox_not_running'));
 });
 

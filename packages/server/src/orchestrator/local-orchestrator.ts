@@ -37,7 +37,7 @@ import {
   type NewOrchestratorSandbox,
   type Orchestrator,
   type OrchestratorDescription,
-  type SandboxNews,
+  type ReportedChange,
   type SandboxReport,
   type SandboxUsageReport,
 } from './orchestrator.ts';
@@ -208,7 +208,7 @@ export class LocalOrchestrator implements Orchestrator {
     return this.#engine.logs(id, options, signal);
   }
 
-  async *changes(signal: AbortSignal): AsyncGenerator<SandboxNews | null> {
+  async *changes(signal: AbortSignal): AsyncGenerator<ReportedChange | null> {
     this.#listeners += 1;
     try {
       for await (const event of this.#engine.events({ types: CHANGES }, signal)) {

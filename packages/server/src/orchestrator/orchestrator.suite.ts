@@ -67,8 +67,8 @@ export function orchestratorSuite(
       assert.equal((await orchestrator.explainNetwork(question, never)).action, 'allow');
       const report = await orchestrator.setNetwork(id, { ...network, networkCeiling: ['public'] }, never);
       assert.deepEqual([report.network, report.networkCeiling], [network, ['public']]);
-      const told = await orchestrator.explainNetwork(question, never);
-      assert.deepEqual([told.action, told.decidedBy], ['deny', 'ceiling']);
+      const reported = await orchestrator.explainNetwork(question, never);
+      assert.deepEqual([reported.action, reported.decidedBy], ['deny', 'ceiling']);
     });
 
     test('changes what a sandbox may reach, refuses what a create would, and explains both', async (t) => {
@@ -108,21 +108,21 @@ export function orchestratorSuite(
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
-      const told: (string | undefined)[] = [];
+      const reported: (string | undefined)[] = [];
       void (async () => {
-        for await (const change of orchestrator.changes(over.signal)) told.push(change?.id);
+        for await (const change of orchestrator.changes(over.signal)) reported.push(change?.id);
       })().catch(() => undefined);
-      // Whoever begins to listen is told from then on, and it cannot be seen when that is.
+      // Whoever begins to listen is reported from then on, and it cannot be seen when that is.
       await waitUntil(async () => {
         await orchestrator.setNetwork(id, { policy: { default_egress: 'deny', rules: [] } }, never);
-        return told.includes(id);
+        return reported.includes(id);
       });
     });
 
     test('keeps whom published ports did not let in, in the log of the network, and knows no log of nobody', async (t) => {
       const { orchestrator, id } = await made(t);
-      const visitor = { address: '192.0.2.7', port: 80, protocol: 'tcp', rule: null, count: 3 } as const;
-      await orchestrator.noteRefused(id, { visitors: [visitor], leftOut: 0 }, never);
+      const connection = { address: '192.0.2.7', port: 80, protocol: 'tcp', rule: null, count: 3 } as const;
+      await orchestrator.noteRefused(id, { visitors: [connection], leftOut: 0 }, never);
       const read = async (verdict: 'allow' | 'deny') =>
         await Array.fromAsync(orchestrator.networkLog(id, { verdict }, never));
       const [line] = await read('deny');
@@ -164,11 +164,11 @@ export function orchestratorSuite(
     test('an image that is there is pulled, and one that is not says so', async (t) => {
       const { orchestrator, spec } = await open(t);
       const { reference } = spec.image;
-      const news: string[] = [];
-      const tell = ({ message }: { readonly message: string }) => void news.push(message);
-      const image = await orchestrator.pull({ reference, policy: 'if_missing', scope: 'one' }, tell, never);
+      const messages: string[] = [];
+      const report = ({ message }: { readonly message: string }) => void messages.push(message);
+      const image = await orchestrator.pull({ reference, policy: 'if_missing', scope: 'one' }, report, never);
       assert.ok(image.sizeBytes > 0);
-      assert.notDeepEqual(news, []);
+      assert.notDeepEqual(messages, []);
       const missing = { reference: 'missing', policy: 'never' } as const;
       await assert.rejects(orchestrator.pull(missing, ignore, never), failsWith('image_not_found'));
     });
@@ -309,31 +309,31 @@ export function orchestratorSuite(
       assert.ok(waiting.length <= max && handedOut >= 0 && missed >= 0);
     });
 
-    test('an answer tells of all that was news before it, and not of what comes', async (t) => {
+    test('an answer covers every earlier change and none that follows', async (t) => {
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
-      const told: number[] = [];
-      const latest = () => told.at(-1) ?? 0;
+      const reported: number[] = [];
+      const latest = () => reported.at(-1) ?? 0;
       const listening = (async () => {
-        for await (const news of orchestrator.changes(over.signal))
-          if (news?.id === id) told.push(news.sequence ?? Number.NaN);
+        for await (const change of orchestrator.changes(over.signal))
+          if (change?.id === id) reported.push(change.sequence ?? Number.NaN);
       })();
       listening.catch(() => undefined);
       let before = Number.NaN;
       await waitUntil(async () => {
         await orchestrator.start(id, never);
         ({ sequence: before = Number.NaN } = await orchestrator.stop(id, GRACE, never));
-        return told.length > 0;
-      }, 'a change that is told');
+        return reported.length > 0;
+      }, 'a change that is reported');
       const { sequence: running = Number.NaN } = await orchestrator.start(id, never);
-      await waitUntil(() => latest() > before, 'news of the start');
+      await waitUntil(() => latest() > before, 'the change of the start');
       assert.ok(latest() <= running, `${latest()} is in the answer ${running}`);
       const { sequence: stopped = Number.NaN } = await orchestrator.stop(id, GRACE, never);
-      await waitUntil(() => latest() > running, 'news of the stop');
+      await waitUntil(() => latest() > running, 'the change of the stop');
       const { sequence: removed = Number.NaN } = await orchestrator.remove(id, never);
       assert.ok(running < stopped && stopped < removed, `${running}, ${stopped}, ${removed}`);
-      await waitUntil(() => latest() > stopped, 'news of the removal');
+      await waitUntil(() => latest() > stopped, 'the change of the removal');
       assert.ok(latest() <= removed, `${latest()} is in the answer ${removed}`);
     });
 
@@ -341,17 +341,17 @@ export function orchestratorSuite(
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
-      let isTold = false;
+      let isReported = false;
       const listening = (async () => {
-        for await (const changed of orchestrator.changes(over.signal)) isTold ||= changed?.id === id;
+        for await (const changed of orchestrator.changes(over.signal)) isReported ||= changed?.id === id;
       })();
       listening.catch(() => undefined);
       // Nobody says when it has begun to listen; from then on it hears of each change.
       await waitUntil(async () => {
         await orchestrator.start(id, never);
         await orchestrator.stop(id, GRACE, never);
-        return isTold;
-      }, 'a change that is told');
+        return isReported;
+      }, 'a change that is reported');
     });
 
     test('says what it can do', async (t) => {
@@ -363,7 +363,7 @@ export function orchestratorSuite(
   });
 }
 
-/** But for what else became news in the meantime. */
+/** But for what else became messages in the meantime. */
 function same(report: SandboxReport | undefined): Partial<SandboxReport> {
   const { sequence: _, ...rest } = report ?? {};
   return rest;

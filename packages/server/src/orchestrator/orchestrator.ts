@@ -99,7 +99,7 @@ export interface Orchestrator {
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
-  changes(signal: AbortSignal): AsyncIterable<SandboxNews | null>;
+  changes(signal: AbortSignal): AsyncIterable<ReportedChange | null>;
   denials(signal: AbortSignal): AsyncIterable<NetworkDenial>;
 }
 
@@ -166,7 +166,7 @@ export interface SandboxReport {
 }
 
 /** A sandbox is not as it was. */
-export interface SandboxNews {
+export interface ReportedChange {
   readonly id: string;
   /** Grows with each; absent when nobody can say. */
   readonly sequence?: number;

@@ -42,10 +42,10 @@ test('what no row knows is shown, left alone, and the log says where to look', a
   const lines: string[] = [];
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   await startTestServer(t, { ...parts, logger });
-  const told = () => lines.filter((line) => line.includes('svc orphan ls'));
-  await waitUntil(() => told().length > 0, { what: 'the log says so' });
-  assert.equal(told().length, 1);
-  assert.match(told()[0] ?? '', /"orphans":\{"sandbox":1,"volume":1,"snapshot":1\}/);
+  const reported = () => lines.filter((line) => line.includes('svc orphan ls'));
+  await waitUntil(() => reported().length > 0, { what: 'the log says so' });
+  assert.equal(reported().length, 1);
+  assert.match(reported()[0] ?? '', /"orphans":\{"sandbox":1,"volume":1,"snapshot":1\}/);
   const expected = ['sandbox stray-sandbox', 'volume stray-volume', 'snapshot stray-snapshot'];
   assert.deepEqual(await idsOf(parts), expected);
   assert.equal((await parts.orchestrator.get('stray-sandbox'))?.state, 'running');

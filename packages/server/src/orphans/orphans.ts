@@ -90,7 +90,7 @@ export async function listOrphans(parts: OrphanParts, signal: AbortSignal): Prom
 }
 
 /** It is for the operator to say what becomes of them. */
-export async function tellOrphans(
+export async function logOrphans(
   parts: OrphanParts & { readonly logger: Logger },
   signal: AbortSignal,
 ): Promise<void> {
@@ -117,7 +117,7 @@ export async function removeOrphan(
   signal: AbortSignal,
 ): Promise<void> {
   const found = await findInEngine(parts, id, signal);
-  await requireNobody(parts, id);
+  await requireNoOwner(parts, id);
   if (found === undefined)
     throw new PlatformError('not_found', `the engine has nothing with the id ${id}\n  try: svc orphan ls`);
   const { kind, state } = found;
@@ -162,7 +162,7 @@ async function findInEngine(parts: OrphanParts, id: string, signal: AbortSignal)
   return undefined;
 }
 
-async function requireNobody({ database }: OrphanParts, id: string): Promise<void> {
+async function requireNoOwner({ database }: OrphanParts, id: string): Promise<void> {
   for (const kind of KINDS) {
     const owner = (await findOwners(database, kind, [id])).get(id);
     if (owner !== undefined) throw new PlatformError('invalid_request', describeOwner(kind, id, owner));

@@ -3,7 +3,7 @@ import type { DetachedState } from '@svc/contract';
 import type { RunRow } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
 import type { ProcessExit } from '../store/processes.ts';
-import type { Asker } from '../store/sandboxes.ts';
+import type { EventCaller } from '../store/sandboxes.ts';
 
 type DetachedEnd = NonNullable<DetachedState['end']>;
 /** An end that the sandbox can explain by itself. */
@@ -33,7 +33,10 @@ export function describeExit({ code, signal, reason, by }: OwnEnd): ProcessExit 
 }
 
 /** What became of a process that still ran, as far as anybody knew, when its sandbox ended. */
-export function describeEndWithRun({ end_reason: why }: RunRow, wish: Asker | null): ProcessExit {
+export function describeEndWithRun(
+  { end_reason: why }: RunRow,
+  requestedBy: EventCaller | null,
+): ProcessExit {
   const end = { code: null, signal: null, killedBy: null };
   if (why === 'idle_timeout')
     return { ...end, reason: 'idle', message: 'its sandbox was stopped because it was idle' };
@@ -46,7 +49,7 @@ export function describeEndWithRun({ end_reason: why }: RunRow, wish: Asker | nu
     return { ...end, reason: 'killed_by', killedBy: 'the main process', message };
   }
   if (why === 'stopped' || why === 'removed') {
-    const killedBy = wish === null ? 'the service' : labelOf(wish.actor);
+    const killedBy = requestedBy === null ? 'the service' : labelOf(requestedBy.actor);
     return { ...end, reason: 'killed_by', killedBy, message: `its sandbox was ${why} by ${killedBy}` };
   }
   const message = 'its sandbox was lost with its host, or ended unexpectedly';

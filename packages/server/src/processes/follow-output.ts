@@ -15,18 +15,18 @@ import type { Database } from '../store/database.ts';
 import { noteProcess, type ProcessRecord } from '../store/processes.ts';
 import { ANSWER_MS, explainFailure, isTimeout } from './explain-failure.ts';
 import type { OutputCursor } from './output-cursor.ts';
-import { changeOf, type ProcessKeeper } from './process-keeper.ts';
+import { changeOf, type ProcessReconciler } from './process-reconciler.ts';
 import { processNotFound, toProcessView } from './process-view.ts';
 
 /** How long a reader waits while its sandbox cannot be reached; a restart of the engine takes less. */
-const PATIENCE_MS = 60_000;
+const RECONNECT_TIMEOUT_MS = 60_000;
 const RETRY_MS = 100;
 const OPEN_MS = 10_000;
 
 export interface FollowParts {
   readonly database: Database;
   readonly orchestrator: Pick<Orchestrator, 'openChannel'>;
-  readonly keeper: ProcessKeeper;
+  readonly reconciler: ProcessReconciler;
 }
 
 export interface FollowRequest {
@@ -59,12 +59,12 @@ export async function* followOutput(parts: FollowParts, request: FollowRequest):
     } catch (error) {
       if (signal.aborted) break;
       troubleSince ??= Date.now();
-      if (!isPassing(error) || Date.now() - troubleSince > PATIENCE_MS) throw error;
+      if (!isPassing(error) || Date.now() - troubleSince > RECONNECT_TIMEOUT_MS) throw error;
       isGone = isUnreachable(error);
     }
-    const known = await parts.keeper.find(process.sandboxId, process.id);
+    const known = await parts.reconciler.find(process.sandboxId, process.id);
     if (known === undefined) throw processNotFound(process.id);
-    if (known.exit !== null && isGone) return yield* tellLoss(known, cursor);
+    if (known.exit !== null && isGone) return yield* reportLoss(known, cursor);
     await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
   }
   return undefined;
@@ -126,7 +126,7 @@ async function note(
 }
 
 /** The process is over, and its output was dropped with its sandbox or for its age: the unread rest is lost. */
-function* tellLoss(process: ProcessRecord, cursor: OutputCursor): Generator<ServerEvent> {
+function* reportLoss(process: ProcessRecord, cursor: OutputCursor): Generator<ServerEvent> {
   const written = { stdout: process.stdoutBytes, stderr: process.stderrBytes };
   for (const stream of cursor.streams) {
     const [from, to] = [cursor.nextOf(stream), written[stream]];

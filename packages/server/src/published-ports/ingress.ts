@@ -2,11 +2,11 @@ import { networkInterfaces } from 'node:os';
 import type { Network } from '@svc/contract';
 import { decide, parseAddress, resolvePolicy, seenFromPorts, type HostNetworks } from '@svc/engine/policy';
 
-/** Whether a visitor from `source` may reach a port of a sandbox. */
+/** Whether a connection from `source` may reach a port of a sandbox. */
 export type MayEnter = (source: string, guestPort: number, protocol: 'tcp' | 'udp') => boolean;
 
-/** A refused visitor. */
-export interface Visitor {
+/** A refused connection. */
+export interface RefusedConnection {
   readonly address: string;
   readonly port: number;
   readonly protocol: 'tcp' | 'udp';
@@ -14,10 +14,10 @@ export interface Visitor {
   readonly rule: number | null;
 }
 
-/** Evaluates the policy of a sandbox for visitors of its published ports. */
+/** Evaluates the policy of a sandbox for connections of its published ports. */
 export function ingressOf(
   network: Network | undefined,
-  onRefused: (visitor: Visitor) => void = () => undefined,
+  onRefused: (connection: RefusedConnection) => void = () => undefined,
 ): MayEnter {
   const policy = resolvePolicy(network);
   return (source, port, protocol) => {

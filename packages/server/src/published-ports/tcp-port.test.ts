@@ -6,7 +6,7 @@ import type { ChannelClient } from '@svc/contract';
 import { ScriptedAgent } from '@svc/contract/testing';
 import { pino } from 'pino';
 import { freePort } from '../testing/free-port.ts';
-import { openTcpPort, type Patience } from './tcp-port.ts';
+import { openTcpPort, type ConnectTimeouts } from './tcp-port.ts';
 
 /** A sandbox whose service answers `hello`, after it was asked for in vain as often as the test says. */
 class LateService {
@@ -33,7 +33,7 @@ class LateService {
 async function publish(
   t: TestContext,
   openChannel: () => Promise<ChannelClient>,
-  patience: Patience,
+  timeouts: ConnectTimeouts,
 ): Promise<() => Promise<string>> {
   const port = await freePort();
   const target = {
@@ -43,7 +43,7 @@ async function publish(
     logger: pino({ level: 'silent' }),
     mayEnter: () => true,
   };
-  const opened = await openTcpPort({ address: '127.0.0.1', port }, target, patience);
+  const opened = await openTcpPort({ address: '127.0.0.1', port }, target, timeouts);
   t.after(() => opened.close());
   return async () => {
     const socket = connect({ port, host: '127.0.0.1' });

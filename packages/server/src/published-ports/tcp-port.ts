@@ -12,23 +12,23 @@ const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 400;
 
 /** How long a connection waits for a service that does not listen. */
-export interface Patience {
+export interface ConnectTimeouts {
   /** While none has listened since the port was opened: the sandbox may be starting, and then its program. */
   readonly firstMs: number;
   /** Afterwards: it may have been started anew. */
   readonly againMs: number;
 }
 
-const PATIENCE: Patience = { firstMs: 60_000, againMs: 10_000 };
+const TIMEOUTS: ConnectTimeouts = { firstMs: 60_000, againMs: 10_000 };
 
 /** Each connection has a channel of its own, so that a slow one holds up no other. @throws what listening fails with */
 export async function openTcpPort(
   { address: host, port }: { readonly address: string; readonly port: number },
   target: PortTarget,
-  patience = PATIENCE,
+  timeouts = TIMEOUTS,
 ): Promise<OpenPort> {
   const sockets = new Set<Socket>();
-  const service = new Service(target, patience);
+  const service = new Service(target, timeouts);
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     if (!target.mayEnter(socket.remoteAddress ?? '')) {
       socket.resetAndDestroy();
@@ -79,12 +79,12 @@ async function forward(
 /** What listens behind a port, sooner or later. */
 class Service {
   readonly #target: PortTarget;
-  readonly #patience: Patience;
+  readonly #timeouts: ConnectTimeouts;
   #hasListened = false;
 
-  constructor(target: PortTarget, patience: Patience) {
+  constructor(target: PortTarget, timeouts: ConnectTimeouts) {
     this.#target = target;
-    this.#patience = patience;
+    this.#timeouts = timeouts;
   }
 
   /** Whoever comes before it listens waits for it. @throws what the last attempt failed with */
@@ -98,7 +98,7 @@ class Service {
         this.#hasListened = true;
         return { channel, stream };
       } catch (error) {
-        const { firstMs, againMs } = this.#patience;
+        const { firstMs, againMs } = this.#timeouts;
         const isOver = performance.now() - since >= (this.#hasListened ? againMs : firstMs);
         const mayGoOn = !isOver && !hasLeft() && mayPass(error);
         if (!mayGoOn || !isRefused(error)) {

@@ -26,7 +26,7 @@ export async function announceEnd(db: Database, known: SandboxRecord, report: Sa
     const record = await getSandbox(transaction, known.id);
     if (record === undefined || !isUnannounced(record, report)) return;
     await noteAnnouncedEnd(transaction, record.id, ending.at);
-    const told = { reason: ending.reason, ends_at: ending.at };
-    await recordSandboxEvent(transaction, 'sandbox_ending', record, null, told);
+    const payload = { reason: ending.reason, ends_at: ending.at };
+    await recordSandboxEvent(transaction, 'sandbox_ending', record, null, payload);
   });
 }

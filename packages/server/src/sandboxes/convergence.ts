@@ -7,12 +7,12 @@ import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import {
   STARTING_MESSAGE,
   type Orchestrator,
-  type SandboxNews,
+  type ReportedChange,
   type SandboxReport,
 } from '../orchestrator/orchestrator.ts';
 import { ingressOf, type MayEnter } from '../published-ports/ingress.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
-import type { RefusedVisitors } from '../published-ports/refused-visitors.ts';
+import type { RefusedConnectionLog } from '../published-ports/refused-connections.ts';
 import { closeRun } from '../store/runs.ts';
 import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
 import { BackOff } from './back-off.ts';
@@ -20,13 +20,13 @@ import type { Claims } from './claims.ts';
 import { deadlineOf } from './deadlines.ts';
 import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
-import { KnownNews } from './known-news.ts';
+import { KnownChanges } from './known-changes.ts';
 import { NextChange } from './next-change.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { isTimeout, mayPass, notInTime, tooLate } from './passing-failures.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
 import { StartProgress, type Progress } from './start-progress.ts';
-import { tellChanges } from './tell-changes.ts';
+import { updateEngine } from './update-engine.ts';
 
 const ASK_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 10_000;
@@ -37,7 +37,7 @@ export interface ConvergenceParts extends RequestParts {
   readonly orchestrator: Orchestrator;
   readonly channels: ChannelPool;
   readonly ports: PortForwarder;
-  readonly visitors: Pick<RefusedVisitors, 'note'>;
+  readonly refused: Pick<RefusedConnectionLog, 'note'>;
   readonly claims: Claims;
   /** Told when a run is over, so that nothing of it is used in the next one. */
   readonly onRunEnded: (sandboxId: string) => void;
@@ -70,7 +70,7 @@ interface Work {
 
 /**
  * Brings one record and reality to agreement, whatever fails in between.
- * - What is wanted is written down before anybody is asked to do it: handlers write their wishes (wishes.ts) in their own transactions
+ * - What is wanted is written down before anybody is asked to do it: handlers write their wishes (desired-state.ts) in their own transactions
  *   and come here then. After a crash the next server finishes what is not finished.
  * - Work on one sandbox never overlaps, here or in another server. It runs to its end also when the caller goes away.
  * - It is led by what the record says: a step that is finished is not repeated, and one that was cut off is.
@@ -82,7 +82,7 @@ export class Convergence {
   readonly #parts: ConvergenceParts;
   readonly #mutex = new KeyedMutex();
   readonly #works = new Map<string, Work>();
-  readonly news = new KnownNews();
+  readonly known = new KnownChanges();
   #isClosing = false;
 
   constructor(parts: ConvergenceParts) {
@@ -95,8 +95,8 @@ export class Convergence {
   }
 
   /** As `converge`, unless the answer to what was under way tells it already. */
-  async hear(news: SandboxNews): Promise<void> {
-    await this.#converge(news.id, {}, () => this.news.has(news));
+  async handleChange(change: ReportedChange): Promise<void> {
+    await this.#converge(change.id, {}, () => this.known.has(change));
   }
 
   async #converge(sandboxId: string, options: ConvergeOptions, isDone: () => boolean): Promise<void> {
@@ -119,7 +119,7 @@ export class Convergence {
     // What is under way for a new one is what is wanted: others may have seen its record before whoever made it.
     if (options.isNew !== true) this.interrupt(sandboxId);
     // What is wanted is on the record before its handler goes on: work that was under way may have removed it by now.
-    const isDone = () => this.news.isRemoved(sandboxId);
+    const isDone = () => this.known.isRemoved(sandboxId);
     this.#converge(sandboxId, options, isDone).catch((error: unknown) => {
       // A start that failed says so on its record.
       this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox did not get where it should be');
@@ -172,11 +172,11 @@ export class Convergence {
         answered = undefined;
         const decision = isToGo ? 'remove' : decide(record, report);
         if (report !== undefined && decision !== 'remove')
-          await tellChanges(this.#parts, record, report, decision);
-        if (decision === 'nothing') return this.news.note(sandboxId, sequence);
+          await updateEngine(this.#parts, record, report, decision);
+        if (decision === 'nothing') return this.known.note(sandboxId, sequence);
         if (decision === 'note' || decision === 'lost') {
           const now = await this.#note(record, report ?? lostReport(record));
-          if (now === undefined || !isUnderWay(now)) return this.news.note(sandboxId, sequence);
+          if (now === undefined || !isUnderWay(now)) return this.known.note(sandboxId, sequence);
         } else answered = await this.#act(decision, record, report, work, options);
       } catch (error) {
         answered = undefined;
@@ -244,12 +244,12 @@ export class Convergence {
     signal: AbortSignal,
   ): Promise<SandboxReport> {
     const { orchestrator } = this.#parts;
-    const tell = (news: Progress) => {
-      this.progress.note(record.id, news);
-      onProgress(news);
+    const reportProgress = (progress: Progress) => {
+      this.progress.note(record.id, progress);
+      onProgress(progress);
     };
     if (report !== undefined) {
-      tell({ message: STARTING_MESSAGE, done: null, total: null });
+      reportProgress({ message: STARTING_MESSAGE, done: null, total: null });
       try {
         return await orchestrator.start(record.id, signal);
       } catch (error) {
@@ -259,7 +259,7 @@ export class Convergence {
     }
     return await orchestrator.create(
       await toEngineRequest(this.#parts, record),
-      ({ message, doneBytes, totalBytes }) => tell({ message, done: doneBytes, total: totalBytes }),
+      ({ message, doneBytes, totalBytes }) => reportProgress({ message, done: doneBytes, total: totalBytes }),
       signal,
     );
   }
@@ -300,7 +300,7 @@ export class Convergence {
     await this.#forgetRun(id);
     const { sequence } = await this.#parts.orchestrator.remove(id, within(REMOVE_TIMEOUT_MS));
     await closeRun(this.#parts.database, id, new Date().toISOString(), 'removed');
-    this.news.noteRemoved(id);
+    this.known.noteRemoved(id);
     return { report: undefined, sequence };
   }
 
@@ -348,7 +348,7 @@ export class Convergence {
   }
 
   #ingressOf({ id, spec }: SandboxRecord): MayEnter {
-    return ingressOf(spec.network, (visitor) => this.#parts.visitors.note(id, visitor));
+    return ingressOf(spec.network, (connection) => this.#parts.refused.note(id, connection));
   }
 
   async #forgetRun(sandboxId: string): Promise<void> {

@@ -1,12 +1,12 @@
-import { wishStop } from './wishes.ts';
+import { requestStop } from './desired-state.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
-import { getSandbox, type Asker } from '../store/sandboxes.ts';
+import { getSandbox, type EventCaller } from '../store/sandboxes.ts';
 import { findOverruns, type Overrun } from '../accounting/find-overruns.ts';
 
-const ASKER: Asker = {
+const CALLER: EventCaller = {
   actor: { kind: 'system', code: 'quota', label: 'Limits of the organization' },
   requestId: null,
   sourceAddress: null,
@@ -27,13 +27,13 @@ async function end(db: Database, overrun: Overrun): Promise<boolean> {
     const record = await getSandbox(transaction, sandboxId);
     if (record === undefined || record.desired === 'stopped' || record.desired === 'removed') return false;
     await appendEvent(transaction, {
-      ...ASKER,
+      ...CALLER,
       organizationId,
       type: 'quota_exceeded',
       category: 'quota',
       payload: { sandbox_id: sandboxId, name: record.name, limit, value, maximum, message },
     });
-    await wishStop(transaction, record, ASKER);
+    await requestStop(transaction, record, CALLER);
     return true;
   });
 }

@@ -8,12 +8,12 @@ import { sealSecrets, withoutSources } from './sandbox-secrets.ts';
 import { volumesOf } from './volumes-of.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import { requireFreePorts } from '../published-ports/publish-ports.ts';
-import { requireRoomForSandbox } from '../accounting/require-room.ts';
+import { checkSandboxQuota } from '../accounting/check-quotas.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import { insertSandbox } from '../store/new-sandbox.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
-import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
+import type { EventCaller, SandboxRecord } from '../store/sandboxes.ts';
 import { findSnapshot, type SnapshotRecord } from '../store/snapshots.ts';
 import { invalidConfig, type CheckedSandbox } from './check-sandbox.ts';
 import { requireRegistry } from './require-registry.ts';
@@ -34,7 +34,7 @@ export interface NewSandboxRequest {
   readonly organization: OrganizationRecord;
   readonly sandbox: CheckedSandbox;
   readonly isStarted: boolean;
-  readonly asker: Asker;
+  readonly caller: EventCaller;
 }
 
 /** Runs `work` in one transaction with the organization locked, together with the surface's own writes. */
@@ -119,7 +119,7 @@ function withoutContent(spec: SandboxSpec): SandboxSpec {
 
 async function insert(
   { sealer }: MakeParts,
-  { id, organization, sandbox, isStarted, asker }: NewSandboxRequest,
+  { id, organization, sandbox, isStarted, caller }: NewSandboxRequest,
   transaction: Database,
 ): Promise<SandboxRecord> {
   const { name, slug, ports, isolation, hasHostPaths, secrets } = sandbox;
@@ -127,7 +127,7 @@ async function insert(
   const spec = withImageOf(snapshot, sandbox.spec);
   await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
   await requireStored(transaction, organization.id, spec);
-  await requireRoomForSandbox(transaction, organization, spec, { isStarted });
+  await checkSandboxQuota(transaction, organization, spec, { isStarted });
   const isEphemeral = spec.lifecycle?.ephemeral === true;
   const record = await insertSandbox(transaction, {
     id,
@@ -142,10 +142,10 @@ async function insert(
     secrets: sealSecrets(sealer, id, secrets),
     volumes: await volumesOf(transaction, organization.id, spec),
     isWantedRunning: isStarted,
-    wish: asker,
+    requestedBy: caller,
   });
-  const told = { slug: record.slug, image: spec.image.reference, ephemeral: isEphemeral };
-  await recordSandboxEvent(transaction, 'sandbox_created', record, asker, told);
+  const payload = { slug: record.slug, image: spec.image.reference, ephemeral: isEphemeral };
+  await recordSandboxEvent(transaction, 'sandbox_created', record, caller, payload);
   return record;
 }
 

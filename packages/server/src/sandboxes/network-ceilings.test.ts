@@ -65,6 +65,8 @@ test('sandboxes that exist are held to a ceiling that is lowered, and told what 
   );
   await waitUntil(async () => (await orchestrator.get(id))?.networkCeiling?.join() === 'public');
   const question = { host: '10.8.1.1', port: 80 };
-  const { body: told } = await lowered.rest('POST', `/sandboxes/${id}/network/explain`, { body: question });
-  assert.deepEqual([told.action, told.decided_by, told.rule], ['deny', 'ceiling', null]);
+  const { body: reported } = await lowered.rest('POST', `/sandboxes/${id}/network/explain`, {
+    body: question,
+  });
+  assert.deepEqual([reported.action, reported.decided_by, reported.rule], ['deny', 'ceiling', null]);
 });

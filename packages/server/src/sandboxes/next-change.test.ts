@@ -14,13 +14,13 @@ test('what is said before anybody waits for it counts, and what is said of other
   assert.deepEqual(getEventListeners(signal, 'abort'), []);
 
   using next = new NextChange(changes, 'one');
-  let isTold = false;
-  const told = next.within(LONG_MS, signal).then(() => (isTold = true));
+  let isReported = false;
+  const reported = next.within(LONG_MS, signal).then(() => (isReported = true));
   changes.emit('two');
   await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(isTold, false);
+  assert.equal(isReported, false);
   changes.emit('one');
-  await told;
+  await reported;
 });
 
 test('the wait is over with its time, and with its caller', async () => {

@@ -7,28 +7,28 @@ import type { EventEmitter } from 'node:events';
 export class NextChange implements Disposable {
   readonly #changes: EventEmitter;
   readonly #sandboxId: string;
-  readonly #told = Promise.withResolvers<void>();
+  readonly #changed = Promise.withResolvers<void>();
 
   constructor(changes: EventEmitter, sandboxId: string) {
     this.#changes = changes;
     this.#sandboxId = sandboxId;
-    changes.once(sandboxId, this.#told.resolve);
+    changes.once(sandboxId, this.#changed.resolve);
   }
 
   /** Resolves at a change, after the time, or when the caller disconnects. */
   async within(milliseconds: number, signal: AbortSignal): Promise<void> {
-    const end = () => this.#told.resolve();
+    const end = () => this.#changed.resolve();
     const timer = setTimeout(end, milliseconds);
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) end();
-    await this.#told.promise;
+    await this.#changed.promise;
     clearTimeout(timer);
     signal.removeEventListener('abort', end);
   }
 
   /** Ends a wait in progress. */
   [Symbol.dispose](): void {
-    this.#changes.off(this.#sandboxId, this.#told.resolve);
-    this.#told.resolve();
+    this.#changes.off(this.#sandboxId, this.#changed.resolve);
+    this.#changed.resolve();
   }
 }

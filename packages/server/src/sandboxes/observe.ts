@@ -106,7 +106,7 @@ async function noteRun(transaction: Database, record: SandboxRecord, startedAt: 
   }
   if (!isNew) return;
   const details = { started_at: startedAt, ...sizesOf(record.spec) };
-  await recordSandboxEvent(transaction, 'sandbox_started', record, record.wish, details);
+  await recordSandboxEvent(transaction, 'sandbox_started', record, record.requestedBy, details);
 }
 
 async function noteEnd(
@@ -132,7 +132,7 @@ async function noteEnd(
   const details = { ...(run && describeRun(run)), reason: end?.reason ?? 'unknown', message: end?.message };
   const type = isFailure ? 'sandbox_failed' : 'sandbox_stopped';
   if (run !== undefined || !isRest) {
-    await recordSandboxEvent(transaction, type, record, isAsked ? record.wish : null, details);
+    await recordSandboxEvent(transaction, type, record, isAsked ? record.requestedBy : null, details);
   }
   const seen: SandboxChange = {
     ...(await noteResolved(transaction, record, report)),

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
 import { pause } from '@svc/contract/node-pause';
 import type { Logger } from 'pino';
-import type { Orchestrator, SandboxNews } from '../orchestrator/orchestrator.ts';
+import type { Orchestrator, ReportedChange } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/sandboxes.ts';
 import { decide, isNoted } from './decide.ts';
@@ -28,7 +28,7 @@ export interface ReconcilerParts {
   readonly health: EngineHealth;
   readonly recoveryMs: number;
   /** Says in the log what of the engine's nobody owns. */
-  readonly tellOrphans: (signal: AbortSignal) => Promise<void>;
+  readonly logOrphans: (signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
 }
 
@@ -36,7 +36,7 @@ export interface ReconcilerParts {
 export class Reconciler {
   readonly #parts: ReconcilerParts;
   /** Sandboxes being looked at, and what changed about them meanwhile. */
-  readonly #underWay = new Map<string, SandboxNews | null>();
+  readonly #underWay = new Map<string, ReportedChange | null>();
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
@@ -110,8 +110,8 @@ export class Reconciler {
 
   /** Once per connection; nothing waits for it. */
   async #tellOrphans(signal: AbortSignal): Promise<void> {
-    const { tellOrphans, logger } = this.#parts;
-    await tellOrphans(signal).catch((error: unknown) => {
+    const { logOrphans, logger } = this.#parts;
+    await logOrphans(signal).catch((error: unknown) => {
       if (!signal.aborted) logger.debug({ err: error }, 'it is not known yet whether there are orphans');
     });
   }
@@ -119,7 +119,7 @@ export class Reconciler {
   /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
   async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
     const { database, orchestrator, convergence } = this.#parts;
-    if (which === 'all') convergence.news.clear();
+    if (which === 'all') convergence.known.clear();
     const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
     const records = new Map<string, SandboxRecord>();
     const note = (found: readonly SandboxRecord[]) =>
@@ -137,18 +137,18 @@ export class Reconciler {
     }
   }
 
-  async #reconcileOne(news: SandboxNews, signal: AbortSignal): Promise<void> {
-    const { id } = news;
+  async #reconcileOne(change: ReportedChange, signal: AbortSignal): Promise<void> {
+    const { id } = change;
     if (this.#underWay.has(id)) {
       // Who looks at everything is not put off by news that may be known.
       const waiting = this.#underWay.get(id);
-      this.#underWay.set(id, waiting && waiting.sequence === undefined ? waiting : news);
+      this.#underWay.set(id, waiting && waiting.sequence === undefined ? waiting : change);
       return;
     }
-    for (let next: SandboxNews | null = news; next !== null; next = this.#underWay.get(id) ?? null) {
+    for (let next: ReportedChange | null = change; next !== null; next = this.#underWay.get(id) ?? null) {
       this.#underWay.set(id, null);
       try {
-        await this.#parts.convergence.hear(next);
+        await this.#parts.convergence.handleChange(next);
       } catch (error) {
         // The end of the stream of changes tells the same, and everything is looked at again afterwards.
         if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) break;

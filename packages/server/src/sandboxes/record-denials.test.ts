@@ -18,14 +18,14 @@ test('what a sandbox was kept from is in the audit log: the first ten of a minut
     env_vars: ['KEY'],
   };
   for (let count = 0; count < 50; count += 1)
-    denied.tell({ sandboxId: made.id, type: 'policy_denied', details: { host: '10.0.0.1', port: 22 } });
-  denied.tell({ sandboxId: 'unknown', type: 'policy_denied', details: {} });
-  denied.tell({ sandboxId: made.id, type: 'secret_violation', details: violation });
+    denied.report({ sandboxId: made.id, type: 'policy_denied', details: { host: '10.0.0.1', port: 22 } });
+  denied.report({ sandboxId: 'unknown', type: 'policy_denied', details: {} });
+  denied.report({ sandboxId: made.id, type: 'secret_violation', details: violation });
   const events = async (type: string) =>
     (await server.rest('GET', `/events?event_type=${type}&limit=100`)).body.data;
   await waitUntil(async () => (await events('secret_violation')).length > 0);
-  const [told] = await events('secret_violation');
-  assert.deepEqual(told.payload, { sandbox_id: made.id, name: 'one', ...violation, left_out: 0 });
+  const [reported] = await events('secret_violation');
+  assert.deepEqual(reported.payload, { sandbox_id: made.id, name: 'one', ...violation, left_out: 0 });
   assert.equal((await events('policy_denied')).length, 10);
 });
 
@@ -42,8 +42,8 @@ test('servers that share a database and hear of the same denial write it down on
   const ended = another.run(over.signal);
   await waitUntil(() => orchestrator.denied.listeners === 2);
   for (const port of [22, 23, 24])
-    orchestrator.denied.tell({ sandboxId: made.id, type: 'policy_denied', details: { port } });
-  orchestrator.denied.tell({ sandboxId: made.id, type: 'secret_violation', details: {} });
+    orchestrator.denied.report({ sandboxId: made.id, type: 'policy_denied', details: { port } });
+  orchestrator.denied.report({ sandboxId: made.id, type: 'secret_violation', details: {} });
   const ports = async (type: string) =>
     (await server.rest('GET', `/events?event_type=${type}&limit=100`)).body.data.map(
       ({ payload }: { payload: { port?: number } }) => payload.port,

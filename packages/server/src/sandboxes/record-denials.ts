@@ -21,7 +21,7 @@ const MOST_COUNTED = 10_000;
 interface Count {
   /** The minute of the clock, so that all servers leave out the same denials. */
   readonly minute: number;
-  told: number;
+  counted: number;
   leftOut: number;
 }
 
@@ -79,13 +79,13 @@ function admit(counts: Map<string, Count>, key: string, minute: number): number 
   if (counts.size > MOST_COUNTED) counts.clear();
   const before = counts.get(key);
   const isOver = before === undefined || before.minute !== minute;
-  const count = isOver ? { minute, told: 0, leftOut: before?.leftOut ?? 0 } : before;
+  const count = isOver ? { minute, counted: 0, leftOut: before?.leftOut ?? 0 } : before;
   counts.set(key, count);
-  if (count.told >= MOST_PER_MINUTE) {
+  if (count.counted >= MOST_PER_MINUTE) {
     count.leftOut += 1;
     return null;
   }
-  count.told += 1;
+  count.counted += 1;
   const { leftOut } = count;
   count.leftOut = 0;
   return leftOut;

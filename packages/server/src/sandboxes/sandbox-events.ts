@@ -1,6 +1,6 @@
 import type { Database, RunRow } from '../store/database.ts';
 import { appendEvent } from '../store/events.ts';
-import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
+import type { EventCaller, SandboxRecord } from '../store/sandboxes.ts';
 
 export type SandboxEventType =
   | 'sandbox_created'
@@ -17,23 +17,23 @@ export type SandboxEventType =
   | 'recovery_chosen';
 
 /** The actor of events without a caller. */
-const SERVICE: Asker = {
+const SERVICE: EventCaller = {
   actor: { kind: 'system', code: 'lifecycle', label: 'Sandbox lifecycle' },
   requestId: null,
   sourceAddress: null,
 };
 
-/** Records an event of a sandbox in the caller's transaction. `asker` null: the service itself. */
+/** Records an event of a sandbox in the caller's transaction. `caller` null: the service itself. */
 export async function recordSandboxEvent(
   transaction: Database,
   type: SandboxEventType,
   { id, name, organizationId }: SandboxRecord,
-  asker: Asker | null,
+  caller: EventCaller | null,
   details: Readonly<Record<string, unknown>> = {},
   eventId?: string,
 ): Promise<void> {
   await appendEvent(transaction, {
-    ...(asker ?? SERVICE),
+    ...(caller ?? SERVICE),
     ...(eventId === undefined ? {} : { id: eventId }),
     organizationId,
     type,

@@ -46,7 +46,7 @@ async function withStored(t: TestContext, hosts: readonly string[], more: object
 }
 
 type Acme = Awaited<ReturnType<typeof withStored>>;
-const field = ({ body: told }: Awaited<ReturnType<Acme['create']>>) => told.error?.details?.field;
+const field = ({ body: reported }: Awaited<ReturnType<Acme['create']>>) => reported.error?.details?.field;
 const HOSTS_FIELD = 'network.secrets.entries[0].allowed_hosts[0]';
 
 test('whoever makes sandboxes can send a secret of the organization to its hosts alone, at create and later', async (t) => {

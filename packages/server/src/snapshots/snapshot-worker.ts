@@ -7,7 +7,7 @@ import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
-import { requireRoomForSnapshot } from '../accounting/require-room.ts';
+import { checkSnapshotQuota } from '../accounting/check-quotas.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
 import {
   claimSnapshotOperation,
@@ -128,7 +128,7 @@ export class SnapshotWorker {
       }
       if (taken !== undefined) await removeSnapshot(transaction, taken.id);
       // How much it takes is known only now; many may have been asked for while there was room for one.
-      await requireRoomForSnapshot(transaction, organization, view.storedBytes);
+      await checkSnapshotQuota(transaction, organization, view.storedBytes);
       await insertSnapshot(transaction, {
         id: snapshotId,
         organizationId,

@@ -46,12 +46,12 @@ export function accessSuite(name: string, empty: (t: TestContext) => Promise<Dat
       assert.equal(access?.sandbox.id, sandbox.id);
       assert.equal(await findSshAccess(db, 'SHA256:2', 'calm-fox'), undefined);
       assert.equal(await findSshAccess(db, 'SHA256:1', 'no-such'), undefined);
-      const stranger = await ensureUser(db, 'eve@other.example');
-      await add(stranger.id, 'SHA256:3');
+      const another = await ensureUser(db, 'eve@other.example');
+      await add(another.id, 'SHA256:3');
       assert.equal(await findSshAccess(db, 'SHA256:3', 'calm-fox'), undefined);
       assert.equal(await findPublicKey(db, 'SHA256:3'), 'line of SHA256:3');
       // Another user who registers the same public key gets no access by it, and the first user keeps theirs.
-      await add(stranger.id, 'SHA256:1');
+      await add(another.id, 'SHA256:1');
       assert.equal((await findSshAccess(db, 'SHA256:1', 'calm-fox'))?.key.id, key.id);
       await removeMember(db, sandbox.organizationId, user.id);
       assert.equal(await findSshAccess(db, 'SHA256:1', 'calm-fox'), undefined);

@@ -12,7 +12,7 @@ export interface CodeContextRow {
 }
 
 /** A lease of a server that runs code in a context, or queues for it. */
-export interface CodeTurnRow {
+export interface CodeLeaseRow {
   id: string;
   context_id: string;
   /** The lease expires when its server stops extending it. */

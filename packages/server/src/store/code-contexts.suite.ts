@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
 import {
-  beginTurn,
-  endTurn,
+  beginCodeLease,
+  endCodeLease,
   findContext,
   forgetContextsOfEnded,
   insertContext,
-  interruptTurns,
-  isTurnInterrupted,
+  interruptCode,
+  isCodeInterrupted,
   listBusy,
   listContexts,
   removeContext,
@@ -83,27 +83,27 @@ export function codeContextsSuite(name: string, empty: (t: TestContext) => Promi
       const { db, start, record } = await prepare(t);
       const runId = await start(0);
       const { id } = record(runId);
-      assert.equal(await beginTurn(db, id), undefined, 'there is no such context');
+      assert.equal(await beginCodeLease(db, id), undefined, 'there is no such context');
       await insertContext(db, record(runId, { id }), 3);
-      assert.equal(await interruptTurns(db, id), false);
-      const turns = [await beginTurn(db, id), await beginTurn(db, id)].map((turn) => turn ?? '');
-      assert.equal(await interruptTurns(db, id), true);
-      for (const turn of turns) {
+      assert.equal(await interruptCode(db, id), false);
+      const leases = [await beginCodeLease(db, id), await beginCodeLease(db, id)].map((lease) => lease ?? '');
+      assert.equal(await interruptCode(db, id), true);
+      for (const lease of leases) {
         assert.deepEqual(await listBusy(db, runId), new Set([id]));
-        assert.equal(await isTurnInterrupted(db, turn), true);
-        await endTurn(db, turn);
+        assert.equal(await isCodeInterrupted(db, lease), true);
+        await endCodeLease(db, lease);
       }
       assert.deepEqual(await listBusy(db, runId), new Set());
       // The lease of a server that died.
-      await beginTurn(db, id);
+      await beginCodeLease(db, id);
       await db
         .updateTable('code_turns')
         .set({ leased_until: at(1) })
         .execute();
       assert.deepEqual(await listBusy(db, runId), new Set());
-      assert.equal(await interruptTurns(db, id), false);
-      const turn = (await beginTurn(db, id)) ?? '';
-      assert.equal(await isTurnInterrupted(db, turn), false);
+      assert.equal(await interruptCode(db, id), false);
+      const lease = (await beginCodeLease(db, id)) ?? '';
+      assert.equal(await isCodeInterrupted(db, lease), false);
       assert.equal((await db.selectFrom('code_turns').selectAll().execute()).length, 1);
       await removeContext(db, id);
       assert.deepEqual(await db.selectFrom('code_turns').selectAll().execute(), []);

@@ -5,7 +5,7 @@ import type { Database } from './database.ts';
 import { inTransaction } from './in-transaction.ts';
 
 /** A server that has not extended its lease for this time is considered dead. */
-const TURN_LEASE_MS = 60_000;
+const LEASE_MS = 60_000;
 
 export interface ContextRecord {
   readonly id: string;
@@ -98,7 +98,7 @@ export async function forgetContextsOfEnded(db: Database): Promise<void> {
  * Records a lease for code that runs in the context or queues for it.
  * @returns the id of the lease; undefined when the context is gone
  */
-export async function beginTurn(db: Database, contextId: string): Promise<string | undefined> {
+export async function beginCodeLease(db: Database, contextId: string): Promise<string | undefined> {
   const now = Date.now();
   const expired = db.deleteFrom('code_turns').where('context_id', '=', contextId);
   await expired.where('leased_until', '<', at(now)).execute();
@@ -111,7 +111,7 @@ export async function beginTurn(db: Database, contextId: string): Promise<string
         .select((select) => [
           select.val(randomUUID()).as('id'),
           'code_contexts.id as context_id',
-          select.val(at(now + TURN_LEASE_MS)).as('leased_until'),
+          select.val(at(now + LEASE_MS)).as('leased_until'),
           select.val(0).as('is_interrupted'),
         ])
         .where('code_contexts.id', '=', contextId),
@@ -121,12 +121,12 @@ export async function beginTurn(db: Database, contextId: string): Promise<string
   return row?.id;
 }
 
-export async function extendTurn(db: Database, id: string): Promise<void> {
-  const change = { leased_until: at(Date.now() + TURN_LEASE_MS) };
+export async function extendCodeLease(db: Database, id: string): Promise<void> {
+  const change = { leased_until: at(Date.now() + LEASE_MS) };
   await db.updateTable('code_turns').set(change).where('id', '=', id).execute();
 }
 
-export async function endTurn(db: Database, id: string): Promise<void> {
+export async function endCodeLease(db: Database, id: string): Promise<void> {
   await db.deleteFrom('code_turns').where('id', '=', id).execute();
 }
 
@@ -134,13 +134,13 @@ export async function endTurn(db: Database, id: string): Promise<void> {
  * Marks all code that runs in the context as interrupted; the servers that run it poll for this.
  * @returns whether any code was running
  */
-export async function interruptTurns(db: Database, contextId: string): Promise<boolean> {
-  const turns = db.updateTable('code_turns').set({ is_interrupted: 1 }).where('context_id', '=', contextId);
-  const row = await turns.where('leased_until', '>=', at(Date.now())).returning('id').execute();
+export async function interruptCode(db: Database, contextId: string): Promise<boolean> {
+  const leases = db.updateTable('code_turns').set({ is_interrupted: 1 }).where('context_id', '=', contextId);
+  const row = await leases.where('leased_until', '>=', at(Date.now())).returning('id').execute();
   return row.length > 0;
 }
 
-export async function isTurnInterrupted(db: Database, id: string): Promise<boolean> {
+export async function isCodeInterrupted(db: Database, id: string): Promise<boolean> {
   const query = db.selectFrom('code_turns').select('is_interrupted').where('id', '=', id);
   return (await query.executeTakeFirst())?.is_interrupted === 1;
 }

@@ -10,7 +10,7 @@ import type {
   SignInLinkRow,
   UserRow,
 } from './account-rows.ts';
-import type { CodeContextRow, CodeTurnRow } from './code-context-rows.ts';
+import type { CodeContextRow, CodeLeaseRow } from './code-context-rows.ts';
 import type {
   ApiKeyRow,
   PreviewTokenRow,
@@ -54,7 +54,7 @@ export interface Tables {
   clocks: ClockRow;
   processes: ProcessRow;
   code_contexts: CodeContextRow;
-  code_turns: CodeTurnRow;
+  code_turns: CodeLeaseRow;
   volumes: VolumeRow;
   volume_usage: VolumeUsageRow;
   snapshots: SnapshotRow;

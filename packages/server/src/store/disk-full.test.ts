@@ -27,8 +27,8 @@ test('a full disk is said to be full, breaks nothing, and is forgotten once ther
     'sandbox start failed: the disk of the data directory is full; free some space and try again. ' +
       'Your organization takes 1.00 GiB, most of it sandbox before 1.00 GiB',
   );
-  const told = refused.error.data as { code: string; used_bytes: number };
-  assert.deepEqual([told.code, told.used_bytes], ['insufficient_storage', 1024 ** 3]);
+  const reported = refused.error.data as { code: string; used_bytes: number };
+  assert.deepEqual([reported.code, reported.used_bytes], ['insufficient_storage', 1024 ** 3]);
   const seen = await server.call('sandbox.metrics.get', {});
   assert.deepEqual(
     (seen.result as unknown as { sandboxes: { name: string }[] }).sandboxes.map(({ name }) => name),

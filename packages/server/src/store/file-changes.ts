@@ -7,7 +7,7 @@ const LEASE_MS = 60_000;
 
 /**
  * Records a file change before it is made. The caller renews the lease while it changes the file, and ends it
- * together with the event. `tellLostChanges` finds changes whose caller has died.
+ * together with the event. `recordLostChanges` finds changes whose caller has died.
  */
 export async function announceFileChange(db: Database, event: NewEvent): Promise<string> {
   const id = randomUUID();
@@ -31,16 +31,16 @@ export async function endFileChange(db: Database, id: string): Promise<void> {
 export const FILE_CHANGE_CHECK_MS = LEASE_MS / 3;
 
 /** Writes the events of changes whose server died, once each, with an unknown outcome. */
-export async function tellLostChanges(database: Database): Promise<void> {
+export async function recordLostChanges(database: Database): Promise<void> {
   const lost = await database
     .selectFrom('file_changes')
     .select('id')
     .where('leased_until', '<', new Date().toISOString())
     .execute();
-  for (const { id } of lost) await inTransaction(database, (transaction) => tellLost(transaction, id));
+  for (const { id } of lost) await inTransaction(database, (transaction) => recordLost(transaction, id));
 }
 
-async function tellLost(transaction: Database, id: string): Promise<void> {
+async function recordLost(transaction: Database, id: string): Promise<void> {
   const taken = await transaction
     .deleteFrom('file_changes')
     .where('id', '=', id)

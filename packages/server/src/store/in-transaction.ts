@@ -23,13 +23,13 @@ export async function inTransaction<Result>(
   whenCommitted: (result: Result) => void = () => undefined,
 ): Promise<Result> {
   let isCommitted = false;
-  const tell = (result: Result) => {
+  const whenDone = (result: Result) => {
     isCommitted = true;
     whenCommitted(result);
   };
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await once(database, work, tell);
+      return await once(database, work, whenDone);
     } catch (error) {
       const isFull = PlatformError.is(error, 'insufficient_storage');
       if (isCommitted || attempt === MAX_ATTEMPTS || !(isFull || isTransient(error))) throw error;

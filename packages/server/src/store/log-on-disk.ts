@@ -26,11 +26,11 @@ export class LogOnDisk implements AsyncDisposable {
    * @throws when the flush failed: it is unknown then whether the data is on the disk
    */
   async hasAll(): Promise<void> {
-    this.#next ??= this.#takeTurn(this.#running);
+    this.#next ??= this.#flushAfter(this.#running);
     await this.#next;
   }
 
-  async #takeTurn(before: Promise<void> | undefined): Promise<void> {
+  async #flushAfter(before: Promise<void> | undefined): Promise<void> {
     // Its own callers have received the error.
     await before?.catch(() => undefined);
     this.#running = this.#next;

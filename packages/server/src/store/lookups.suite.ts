@@ -22,10 +22,10 @@ export function lookupsSuite(name: string, open: (t: TestContext) => Promise<Dat
         (await findOwnSandbox(db, organizationId, { name: each }))?.name;
       const own = Promise.all(names.map((each) => find(acme, each)));
       const again = Promise.all(names.map((each) => find(acme, each)));
-      const strangers = Promise.all(names.map((each) => find(other, each)));
+      const foreign = Promise.all(names.map((each) => find(other, each)));
       assert.deepEqual([await own, await again], [names, names]);
       assert.deepEqual(
-        await strangers,
+        await foreign,
         names.map(() => undefined),
       );
     });

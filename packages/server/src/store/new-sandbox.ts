@@ -7,7 +7,7 @@ import { prepareStatement, type StandIns } from './prepare-statement.ts';
 import {
   getSandbox,
   updateSandbox,
-  type Asker,
+  type EventCaller,
   type SandboxChange,
   type SandboxRecord,
 } from './sandboxes.ts';
@@ -52,7 +52,7 @@ export interface NewSandbox {
   readonly secrets: string | null;
   readonly volumes: readonly Omit<SandboxVolumeRow, 'sandbox_id'>[];
   readonly isWantedRunning: boolean;
-  readonly wish: Asker | null;
+  readonly requestedBy: EventCaller | null;
 }
 
 /** Adds a sandbox in the caller's transaction. @throws PlatformError `name_already_exists` for its name or its slug */
@@ -129,7 +129,7 @@ export async function addLabels(
 export async function removeSandbox(
   transaction: Database,
   record: SandboxRecord,
-  wish: Asker | null,
+  requestedBy: EventCaller | null,
 ): Promise<SandboxRecord> {
   const now = new Date().toISOString();
   for (const remove of DELETIONS) await remove(transaction, { id: record.id });
@@ -137,7 +137,7 @@ export async function removeSandbox(
     desired: 'removed',
     removedAt: now,
     secrets: null,
-    wish,
+    requestedBy,
   });
 }
 
@@ -192,7 +192,7 @@ async function insertRow(
     observed: isWantedRunning ? 'starting' : 'created',
     status_reason: isWantedRunning ? 'scheduling' : null,
     state_since: now,
-    wish: sandbox.wish === null ? null : JSON.stringify(sandbox.wish),
+    wish: sandbox.requestedBy === null ? null : JSON.stringify(sandbox.requestedBy),
     created_at: now,
     updated_at: now,
   });

@@ -1,6 +1,6 @@
 import { PostgresAdapter, type Compilable, type Expression, type OperationNodeSource } from 'kysely';
 import type { Database } from './database.ts';
-import { GatheredLookup } from './gathered-lookup.ts';
+import { BatchedLookup } from './batched-lookup.ts';
 import { prepareStatement } from './prepare-statement.ts';
 
 export type Lookup<Name extends string, Row> = (
@@ -21,13 +21,13 @@ export function prepareLookup<Name extends string, Row>(
   ) => Compilable<Row> & OperationNodeSource,
 ): Lookup<Name, Row> {
   const single = prepareStatement<Readonly<Record<Name, string>>, Row>(names, build);
-  const gathered = new WeakMap<Database, GatheredLookup<Name, Row>>();
+  const gathered = new WeakMap<Database, BatchedLookup<Name, Row>>();
   return async (db, keys) => {
     // A transaction has one connection, and has to see its own writes.
     if (db.isTransaction || !(db.getExecutor().adapter instanceof PostgresAdapter))
       return (await single(db, keys)).rows[0];
     let lookup = gathered.get(db);
-    if (lookup === undefined) gathered.set(db, (lookup = new GatheredLookup(db, names, build)));
+    if (lookup === undefined) gathered.set(db, (lookup = new BatchedLookup(db, names, build)));
     return await lookup.find(keys);
   };
 }

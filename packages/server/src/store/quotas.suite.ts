@@ -6,11 +6,11 @@ import { SELF_HOSTED_PLAN, type BillingPlan } from '@svc/contract/rest';
 import { findOverruns } from '../accounting/find-overruns.ts';
 import { recordRefusal } from '../dispatch/record-refusal.ts';
 import {
-  requireRoomForRun,
-  requireRoomForSandbox,
-  requireRoomForSnapshot,
-  requireRoomForVolume,
-} from '../accounting/require-room.ts';
+  checkRunQuota,
+  checkSandboxQuota,
+  checkSnapshotQuota,
+  checkVolumeQuota,
+} from '../accounting/check-quotas.ts';
 import { setQuotas, type QuotaChanges } from '../accounting/set-quotas.ts';
 import type { Database } from './database.ts';
 import { listEvents } from './events.ts';
@@ -100,7 +100,7 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
         max_disk_size_mib_per_sandbox: 4096,
       });
       const ask = (resources: SandboxSpec['resources']) =>
-        requireRoomForSandbox(db, organization, {
+        checkSandboxQuota(db, organization, {
           ...SPEC,
           ...(resources === undefined ? {} : { resources }),
         });
@@ -118,14 +118,14 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
     test('a suspended organization can make and start nothing', async (t) => {
       const { db, organization } = await prepare(t, { is_suspended: true });
       const asks = [
-        () => requireRoomForSandbox(db, organization, SPEC),
-        () => requireRoomForRun(db, organization, { isEphemeral: true }),
-        () => requireRoomForVolume(db, organization, null),
-        () => requireRoomForSnapshot(db, organization),
+        () => checkSandboxQuota(db, organization, SPEC),
+        () => checkRunQuota(db, organization, { isEphemeral: true }),
+        () => checkVolumeQuota(db, organization, null),
+        () => checkSnapshotQuota(db, organization),
       ];
       for (const ask of asks) await refused(ask(), 'is_suspended', true, false);
       await setQuotas(db, organization.id, { is_suspended: false });
-      await requireRoomForSandbox(db, organization, SPEC);
+      await checkSandboxQuota(db, organization, SPEC);
     });
 
     test('of 100 creates at once against a limit of 10, exactly 10 succeed', async (t) => {
@@ -140,7 +140,7 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
     test('running, starting and unavailable ones hold room; failed, stopping and removed ones do not', async (t) => {
       const { db, organization } = await prepare(t, { max_concurrent_persistent_running: 1 });
       const { id } = await create(db, organization, { isWantedRunning: true });
-      const ask = () => requireRoomForRun(db, organization, { isEphemeral: false });
+      const ask = () => checkRunQuota(db, organization, { isEphemeral: false });
       for (const observed of [
         'starting',
         'running',
@@ -168,15 +168,15 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
         max_concurrent_ephemeral_running: 1,
         max_concurrent_persistent_running: 0,
       });
-      await requireRoomForRun(db, organization, { isEphemeral: true });
-      const persistent = requireRoomForRun(db, organization, { isEphemeral: false });
+      await checkRunQuota(db, organization, { isEphemeral: true });
+      const persistent = checkRunQuota(db, organization, { isEphemeral: false });
       await refused(persistent, 'max_concurrent_persistent_running', 1, 0);
       await create(db, organization, {
         isWantedRunning: true,
         spec: { ...SPEC, lifecycle: { ephemeral: true } },
       });
       assert.deepEqual(await countRunning(db, organization.id), { ephemeral: 1, persistent: 0 });
-      const second = requireRoomForRun(db, organization, { isEphemeral: true });
+      const second = checkRunQuota(db, organization, { isEphemeral: true });
       await refused(second, 'max_concurrent_ephemeral_running', 2, 1);
     });
 
@@ -184,13 +184,13 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
       const { db, organization } = await prepare(t, { max_total_storage_gib: 10 });
       const add = (volume: string, capacityGib: number | null) =>
         addVolume(db, { organizationId: organization.id, name: volume, capacityGib, labels: {} });
-      await requireRoomForVolume(db, organization, 10);
+      await checkVolumeQuota(db, organization, 10);
       await add('a', 8);
-      await requireRoomForVolume(db, organization, 2);
-      await refused(requireRoomForVolume(db, organization, 3), 'max_total_storage_gib', 11, 10);
-      await requireRoomForVolume(db, organization, null);
+      await checkVolumeQuota(db, organization, 2);
+      await refused(checkVolumeQuota(db, organization, 3), 'max_total_storage_gib', 11, 10);
+      await checkVolumeQuota(db, organization, null);
       await add('b', 2);
-      await refused(requireRoomForVolume(db, organization, null), 'max_total_storage_gib', 11, 10);
+      await refused(checkVolumeQuota(db, organization, null), 'max_total_storage_gib', 11, 10);
     });
 
     test('a pool that is used up stops what runs and starts nothing, unless more can be paid for', async (t) => {
@@ -200,7 +200,7 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
       assert.ok(record);
       await openRun(db, record, new Date().toISOString());
       assert.deepEqual(await findOverruns(db), []);
-      await requireRoomForRun(db, organization, { isEphemeral: false });
+      await checkRunQuota(db, organization, { isEphemeral: false });
       for (const pool of ['included_vcpu_hours', 'included_memory_gib_hours']) {
         await setQuotas(db, organization.id, { included_vcpu_hours: null, [pool]: 0 });
         const overruns = await findOverruns(db);
@@ -208,11 +208,11 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
           overruns.map(({ sandboxId, limit }) => [sandboxId, limit]),
           [[id, pool]],
         );
-        await assert.rejects(requireRoomForRun(db, organization, { isEphemeral: false }), isQuota(pool));
+        await assert.rejects(checkRunQuota(db, organization, { isEphemeral: false }), isQuota(pool));
       }
       await putPlans(db, [{ ...SELF_HOSTED_PLAN, usage_vcpu_hour_usd: 0.1 }]);
       assert.deepEqual(await findOverruns(db), []);
-      await requireRoomForRun(db, organization, { isEphemeral: false });
+      await checkRunQuota(db, organization, { isEphemeral: false });
     });
 
     test('a run that lasted too long is found, and one that is being stopped is not found again', async (t) => {
@@ -236,7 +236,7 @@ export function quotasSuite(name: string, empty: (t: TestContext) => Promise<Dat
 
     test('a change and a refusal are written to the chain of events', async (t) => {
       const { db, organization } = await prepare(t, { max_sandboxes: 0 });
-      const error: unknown = await requireRoomForSandbox(db, organization, SPEC).catch(
+      const error: unknown = await checkSandboxQuota(db, organization, SPEC).catch(
         (failure: unknown) => failure,
       );
       const origin = {
@@ -269,7 +269,7 @@ async function create(
 ): Promise<{ readonly id: string }> {
   return await db.transaction().execute(async (transaction) => {
     await lockOrganization(transaction, organization.id);
-    await requireRoomForSandbox(transaction, organization, spec);
+    await checkSandboxQuota(transaction, organization, spec);
     const id = randomUUID();
     return await insertSandbox(transaction, {
       id,
@@ -283,7 +283,7 @@ async function create(
       secrets: null,
       volumes: [],
       isWantedRunning,
-      wish: null,
+      requestedBy: null,
     });
   });
 }

@@ -9,7 +9,7 @@ import { prepareStatement } from './prepare-statement.ts';
 import { requireMove, type DesiredState, type ObservedState } from './sandbox-moves.ts';
 
 /** The actor of a request, recorded in its event. */
-export interface Asker {
+export interface EventCaller {
   readonly actor: Actor;
   readonly requestId: string | null;
   readonly sourceAddress: string | null;
@@ -53,7 +53,7 @@ export interface SandboxRecord {
   /** When `observed` last changed. */
   readonly stateSince: string;
   /** The actor of the desired state; null: the service itself. */
-  readonly wish: Asker | null;
+  readonly requestedBy: EventCaller | null;
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
@@ -76,7 +76,7 @@ export interface SandboxChange {
   readonly failureMessage?: string | null;
   readonly unavailableSince?: string | null;
   readonly recoveryEndsAt?: string | null;
-  readonly wish?: Asker | null;
+  readonly requestedBy?: EventCaller | null;
   readonly startedAt?: string | null;
   readonly endedAt?: string | null;
   readonly removedAt?: string | null;
@@ -275,7 +275,7 @@ export function toRecord(row: SandboxSelection): SandboxRecord {
     unavailableSince: row.unavailable_since,
     recoveryEndsAt: row.recovery_ends_at,
     stateSince: row.state_since ?? row.created_at,
-    wish: row.wish === null ? null : (JSON.parse(row.wish) as Asker),
+    requestedBy: row.wish === null ? null : (JSON.parse(row.wish) as EventCaller),
     createdAt: row.created_at,
     startedAt: row.started_at,
     endedAt: row.ended_at,
@@ -298,7 +298,7 @@ const COLUMNS = {
   unavailableSince: 'unavailable_since',
   recoveryEndsAt: 'recovery_ends_at',
   stateSince: 'state_since',
-  wish: 'wish',
+  requestedBy: 'wish',
   startedAt: 'started_at',
   endedAt: 'ended_at',
   removedAt: 'removed_at',
@@ -306,7 +306,7 @@ const COLUMNS = {
 
 function toColumns(change: SandboxChange & { readonly stateSince?: string }): Record<string, string | null> {
   return Object.fromEntries(
-    Object.entries(change).map(([name, value]: [string, string | null | Asker]) => [
+    Object.entries(change).map(([name, value]: [string, string | null | EventCaller]) => [
       COLUMNS[name as keyof typeof COLUMNS],
       value === null || typeof value === 'string' ? value : JSON.stringify(value),
     ]),

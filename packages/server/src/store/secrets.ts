@@ -103,13 +103,13 @@ export async function listUsersOfSecret(
  * Marks sandboxes whose values the engine has not received yet. Call it in the transaction that changes the values,
  * so that a crash loses nothing.
  */
-export async function oweValues(db: Database, sandboxIds: readonly string[]): Promise<void> {
+export async function markValuesPending(db: Database, sandboxIds: readonly string[]): Promise<void> {
   for (const id of sandboxIds)
     await db.updateTable('sandboxes').set({ values_due: randomUUID() }).where('id', '=', id).execute();
 }
 
 /** Clears the mark, unless the values changed again meanwhile. */
-export async function noteValuesTold(db: Database, { id, valuesDue }: SandboxRecord): Promise<void> {
+export async function clearPendingValues(db: Database, { id, valuesDue }: SandboxRecord): Promise<void> {
   await db
     .updateTable('sandboxes')
     .set({ values_due: null })

@@ -10,8 +10,8 @@ export class SqliteDriver implements Driver {
   readonly #takeChange: () => boolean;
   readonly #log: LogOnDisk;
   #last: Promise<void> = Promise.resolve();
-  #endTurn: () => void = () => undefined;
-  #tell: (() => void) | undefined;
+  #unlock: () => void = () => undefined;
+  #listener: (() => void) | undefined;
 
   /** `takeChange` says whether anything was committed since its last call. */
   constructor(driver: Driver, takeChange: () => boolean, log: LogOnDisk) {
@@ -25,22 +25,22 @@ export class SqliteDriver implements Driver {
     const turn = Promise.withResolvers<void>();
     this.#last = turn.promise;
     await before;
-    this.#endTurn = turn.resolve;
+    this.#unlock = turn.resolve;
     return await this.#driver.acquireConnection();
   }
 
-  /** Calls `tell` when the transaction in progress is committed, before fsync. */
-  whenCommitted(tell: () => void): void {
-    this.#tell = tell;
+  /** Calls `listener` when the transaction in progress is committed, before fsync. */
+  whenCommitted(listener: () => void): void {
+    this.#listener = listener;
   }
 
   async releaseConnection(): Promise<void> {
     const isChanged = this.#takeChange();
-    const tell = this.#tell;
-    this.#tell = undefined;
-    this.#endTurn();
+    const listener = this.#listener;
+    this.#listener = undefined;
+    this.#unlock();
     const onDisk = isChanged ? this.#log.hasAll() : undefined;
-    tell?.();
+    listener?.();
     await onDisk;
   }
 
@@ -57,7 +57,7 @@ export class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    this.#tell = undefined;
+    this.#listener = undefined;
     await this.#driver.rollbackTransaction(connection);
   }
 

@@ -111,11 +111,11 @@ test('a commit is told of before the disk has it, and one that is undone is not'
     await sql`insert into seen values (1)`.execute(transaction);
     return 'made';
   };
-  const told: string[] = [];
+  const reported: string[] = [];
   disk.hold();
-  const changed = inTransaction(database, insert, (result) => told.push(result));
+  const changed = inTransaction(database, insert, (result) => reported.push(result));
   await disk.isAsked();
-  assert.deepEqual([told, await countSeen(database)], [['made'], 1]);
+  assert.deepEqual([reported, await countSeen(database)], [['made'], 1]);
   disk.letGo();
   assert.equal(await changed, 'made');
   const refuse = async (transaction: Database) => {
@@ -123,11 +123,11 @@ test('a commit is told of before the disk has it, and one that is undone is not'
     throw new Error('refused');
   };
   await assert.rejects(
-    inTransaction(database, refuse, () => told.push('undone')),
+    inTransaction(database, refuse, () => reported.push('undone')),
     /refused/,
   );
   await inTransaction(database, insert);
-  assert.deepEqual([told, await countSeen(database)], [['made'], 2]);
+  assert.deepEqual([reported, await countSeen(database)], [['made'], 2]);
 });
 
 test('what is committed is not done again when the disk has no room for it then', async (t) => {
@@ -136,12 +136,12 @@ test('what is committed is not done again when the disk has no room for it then'
     await sql`insert into seen values (1)`.execute(transaction);
   };
   disk.fail(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
-  const told: string[] = [];
+  const reported: string[] = [];
   await assert.rejects(
-    inTransaction(database, insert, () => told.push('committed')),
+    inTransaction(database, insert, () => reported.push('committed')),
     { code: 'insufficient_storage' },
   );
-  assert.deepEqual([told, await countSeen(database)], [['committed'], 1]);
+  assert.deepEqual([reported, await countSeen(database)], [['committed'], 1]);
   await inTransactionAhead(database, insert);
   disk.fail(undefined);
   assert.equal(await countSeen(database), 2);

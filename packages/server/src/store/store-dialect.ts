@@ -10,7 +10,7 @@ export interface StoreDialect extends Dialect {
    * Call it in a transaction: `tell` is called when the transaction is committed and visible, before fsync. It is not
    * called after a rollback.
    */
-  readonly whenCommitted: (tell: () => void) => void;
+  readonly whenCommitted: (listener: () => void) => void;
   /** Why the disk of the database cannot be written, determined without a write; undefined: it can. */
   readonly findFault: () => PlatformError | undefined;
 }

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { PlatformError, type SandboxSpec } from '@svc/contract';
 import { verifyEvents } from './verify-events.ts';
 import { observe } from '../sandboxes/observe.ts';
-import { wishRemove, wishStart, wishStop } from '../sandboxes/wishes.ts';
+import { requestRemoval, requestStart, requestStop } from '../sandboxes/desired-state.ts';
 import type { SandboxReport } from '../orchestrator/orchestrator.ts';
-import { requireRoomForSandbox } from '../accounting/require-room.ts';
+import { checkSandboxQuota } from '../accounting/check-quotas.ts';
 import { setQuotas } from '../accounting/set-quotas.ts';
 import { readSandboxUsage } from '../accounting/sandbox-usage.ts';
 import { DAY_MS } from '../accounting/time-window.ts';
@@ -25,7 +25,7 @@ const NUM_RUNS = 40;
 /** What would begin later is left out: a slow machine tries less. */
 const BEGIN_WITHIN_MS = 60_000;
 const BEGIN = Date.parse('2026-03-30T20:00:00Z');
-const ASKER = {
+const CALLER = {
   actor: { kind: 'system', code: 'test', label: 'Test' },
   requestId: null,
   sourceAddress: null,
@@ -134,18 +134,21 @@ async function createWorld(db: Database) {
       change(async (transaction) => ids.push(await addSandbox(transaction, organization, step))),
     start: ({ which }) =>
       withRecord(which, async (record) => {
-        const isAdmitted = await change((transaction) => wishStart(transaction, organization, record, ASKER));
+        const isAdmitted = await change((transaction) =>
+          requestStart(transaction, organization, record, CALLER),
+        );
         if (!isAdmitted || reports.get(record.id)?.state === 'running') return;
         await report(record, { state: 'running', startedAt: stamp(clockMs), endedAt: null, end: null });
       }),
     stop: ({ which }) =>
       withRecord(which, async (record) => {
-        if (await change((transaction) => wishStop(transaction, record, ASKER))) await end(record, 'stopped');
+        if (await change((transaction) => requestStop(transaction, record, CALLER)))
+          await end(record, 'stopped');
       }),
     crash: ({ which }) => withRecord(which, (record) => end(record, 'failed')),
     remove: ({ which }) =>
-      withRecord(which, (record) => change((transaction) => wishRemove(transaction, record, ASKER))),
-    // The server begins anew, and is told everything once more.
+      withRecord(which, (record) => change((transaction) => requestRemoval(transaction, record, CALLER))),
+    // The server begins anew, and is reported everything once more.
     restart: async () => {
       for (const seen of reports.values())
         await observe(db, { id: seen.id, organizationId: organization.id }, seen);
@@ -171,9 +174,16 @@ async function addSandbox(
     resources: { vcpus: step.vcpus, memory_mib: step.memory },
     lifecycle: { ephemeral: step.isEphemeral },
   };
-  await requireRoomForSandbox(transaction, organization, spec);
+  await checkSandboxQuota(transaction, organization, spec);
   const id = randomUUID();
-  const rest = { ports: [], isolation: null, snapshotId: null, secrets: null, volumes: [], wish: null };
+  const rest = {
+    ports: [],
+    isolation: null,
+    snapshotId: null,
+    secrets: null,
+    volumes: [],
+    requestedBy: null,
+  };
   const names = { id, organizationId: organization.id, name: id, slug: id };
   await insertSandbox(transaction, { ...names, ...rest, spec, isWantedRunning: false });
   return id;
@@ -189,10 +199,10 @@ async function compareUsage(db: Database, organization: OrganizationRecord, nowM
     [BEGIN + 3_600_000, BEGIN + DAY_MS + 1234],
   ] as const) {
     const usage = await readSandboxUsage(db, organization.id, { fromMs: from, toMs: to, nowMs });
-    const told = new Map(
+    const reported = new Map(
       usage.map((row) => [`${row.sandboxId} ${row.dayMs}`, [row.vcpuSeconds, row.memoryMibSeconds]]),
     );
-    assert.deepEqual(told, sumByHours(runs, from, to));
+    assert.deepEqual(reported, sumByHours(runs, from, to));
   }
 }
 
@@ -207,14 +217,19 @@ interface Run {
 function readRuns(events: readonly EventRecord[], nowMs: number): readonly Run[] {
   const runs: Run[] = [];
   for (const event of events) {
-    const told = JSON.parse(event.payload) as Readonly<Record<string, string & number>>;
+    const reported = JSON.parse(event.payload) as Readonly<Record<string, string & number>>;
     if (event.event_type === 'sandbox_started') {
-      const { sandbox_id: sandboxId = '', started_at: start = '', vcpus = 0, memory_mib: memory = 0 } = told;
+      const {
+        sandbox_id: sandboxId = '',
+        started_at: start = '',
+        vcpus = 0,
+        memory_mib: memory = 0,
+      } = reported;
       runs.push({ sandboxId, startMs: Date.parse(start), endMs: nowMs, vcpus, memory });
-    } else if (told['ended_at'] !== undefined) {
-      const run = runs.findLast(({ sandboxId }) => sandboxId === told['sandbox_id']);
+    } else if (reported['ended_at'] !== undefined) {
+      const run = runs.findLast(({ sandboxId }) => sandboxId === reported['sandbox_id']);
       assert.ok(run, `${event.event_type} of a run that never began`);
-      run.endMs = Date.parse(told['ended_at']);
+      run.endMs = Date.parse(reported['ended_at']);
     }
   }
   return runs;

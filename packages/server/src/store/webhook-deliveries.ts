@@ -61,10 +61,10 @@ export async function deliverEvent(
     .where('is_enabled', '=', 1)
     .execute();
   // Written by this file only.
-  const told = webhooks.filter(({ event_types }) =>
+  const subscribed = webhooks.filter(({ event_types }) =>
     matchesEvent(JSON.parse(event_types) as readonly string[], kind),
   );
-  if (told.length === 0) return;
+  if (subscribed.length === 0) return;
   const body = JSON.stringify({
     type: event.event_type,
     timestamp: event.timestamp,
@@ -80,7 +80,7 @@ export async function deliverEvent(
   const shared = { event_id: event.id, event_type: event.event_type, body };
   await transaction
     .insertInto('webhook_deliveries')
-    .values(told.map(({ id }) => newRow(id, shared, MAX_ATTEMPTS)))
+    .values(subscribed.map(({ id }) => newRow(id, shared, MAX_ATTEMPTS)))
     .execute();
 }
 

@@ -112,7 +112,7 @@ async function insert(database: Database, organizationId: string, id: string): P
       secrets: null,
       volumes: [],
       isWantedRunning: true,
-      wish: null,
+      requestedBy: null,
     });
   });
 }

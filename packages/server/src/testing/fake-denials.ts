@@ -5,16 +5,16 @@ import type { NetworkDenial } from '../orchestrator/orchestrator.ts';
 export class FakeDenials {
   readonly #events = new EventEmitter<{ denial: [NetworkDenial] }>();
 
-  #told = 0;
+  #reported = 0;
 
   get listeners(): number {
     return this.#events.listenerCount('denial');
   }
 
   /** All with the same time, so that counters by minute count them together. */
-  tell(denial: Omit<NetworkDenial, 'id' | 'time'>): void {
-    this.#told += 1;
-    this.#events.emit('denial', { ...denial, id: String(this.#told), time: '2026-01-01T00:00:00.000Z' });
+  report(denial: Omit<NetworkDenial, 'id' | 'time'>): void {
+    this.#reported += 1;
+    this.#events.emit('denial', { ...denial, id: String(this.#reported), time: '2026-01-01T00:00:00.000Z' });
   }
 
   async *read(signal: AbortSignal): AsyncGenerator<NetworkDenial> {

@@ -35,8 +35,13 @@ export class FakeNetworkLog {
     this.wake();
   }
 
-  addRefused({ count, ...visitor }: RefusedVisitor): void {
-    this.add({ kind: 'ingress', decidedBy: visitor.rule === null ? 'default' : 'rule', count, ...visitor });
+  addRefused({ count, ...connection }: RefusedVisitor): void {
+    this.add({
+      kind: 'ingress',
+      decidedBy: connection.rule === null ? 'default' : 'rule',
+      count,
+      ...connection,
+    });
   }
 
   wake(): void {

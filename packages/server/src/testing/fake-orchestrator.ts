@@ -35,7 +35,7 @@ import {
   type NewOrchestratorSandbox,
   type Orchestrator,
   type OrchestratorDescription,
-  type SandboxNews,
+  type ReportedChange,
   type SandboxReport,
   type SandboxUsageReport,
 } from '../orchestrator/orchestrator.ts';
@@ -57,7 +57,7 @@ const NEVER = new AbortController().signal;
  */
 export class FakeOrchestrator implements Orchestrator {
   readonly #sandboxes = new Map<string, FakeSandbox>();
-  readonly #changes = new EventEmitter<{ change: [SandboxNews] }>().setMaxListeners(0);
+  readonly #changes = new EventEmitter<{ change: [ReportedChange] }>().setMaxListeners(0);
   readonly #images = new FakeImages();
   #away: AbortController = new AbortController();
   isAway = false;
@@ -107,7 +107,7 @@ export class FakeOrchestrator implements Orchestrator {
   /** As when a sandbox's main process ends by itself, or the kernel ends it. */
   end(id: string, reason: string, message: string): void {
     this.#find(id).end('failed', { reason, message });
-    this.#tell(id);
+    this.#emitChange(id);
   }
 
   async describe(): Promise<OrchestratorDescription> {
@@ -158,8 +158,8 @@ export class FakeOrchestrator implements Orchestrator {
     const sandbox = new FakeSandbox(request);
     this.#sandboxes.set(id, sandbox);
     if (request.secretValues !== undefined) this.secretValues.set(id, request.secretValues);
-    this.#tell(id);
-    return request.start === true ? this.#run(id) : this.#told(sandbox);
+    this.#emitChange(id);
+    return request.start === true ? this.#run(id) : this.#reportOf(sandbox);
   }
 
   async pull(
@@ -187,16 +187,16 @@ export class FakeOrchestrator implements Orchestrator {
   async start(id: string): Promise<SandboxReport> {
     await this.#answerChange();
     const sandbox = this.#find(id);
-    return sandbox.report.state === 'running' ? this.#told(sandbox) : this.#run(id);
+    return sandbox.report.state === 'running' ? this.#reportOf(sandbox) : this.#run(id);
   }
 
   async stop(id: string): Promise<SandboxReport> {
     await this.#answerChange();
     const sandbox = this.#find(id);
-    if (sandbox.report.state !== 'running') return this.#told(sandbox);
+    if (sandbox.report.state !== 'running') return this.#reportOf(sandbox);
     sandbox.end('stopped', { reason: 'stopped', message: 'it was stopped' });
-    this.#tell(id);
-    return this.#told(sandbox);
+    this.#emitChange(id);
+    return this.#reportOf(sandbox);
   }
 
   async remove(id: string): Promise<Pick<SandboxReport, 'sequence'>> {
@@ -205,21 +205,21 @@ export class FakeOrchestrator implements Orchestrator {
     if (sandbox !== undefined) {
       sandbox.closeChannels();
       this.#sandboxes.delete(id);
-      this.#tell(id);
+      this.#emitChange(id);
     }
     return { sequence: this.#sequence };
   }
 
   async list(): Promise<readonly SandboxReport[]> {
     await this.#answer();
-    return [...this.#sandboxes.values()].map((sandbox) => this.#told(sandbox));
+    return [...this.#sandboxes.values()].map((sandbox) => this.#reportOf(sandbox));
   }
 
   async get(id: string): Promise<SandboxReport | undefined> {
     await this.#answer();
     this.asked += 1;
     const sandbox = this.#sandboxes.get(id);
-    return sandbox && this.#told(sandbox);
+    return sandbox && this.#reportOf(sandbox);
   }
 
   /** Prepares none. */
@@ -308,7 +308,7 @@ export class FakeOrchestrator implements Orchestrator {
 
   async noteRefused(id: string, refused: RefusedVisitors): Promise<void> {
     await this.#answer();
-    for (const visitor of refused.visitors) this.#find(id).networkLog.addRefused(visitor);
+    for (const connection of refused.visitors) this.#find(id).networkLog.addRefused(connection);
   }
 
   /** What was decided about the network of this sandbox; a test may add to it. */
@@ -326,12 +326,12 @@ export class FakeOrchestrator implements Orchestrator {
     this.#find(id).log.add(source, text);
   }
 
-  async *changes(signal: AbortSignal): AsyncGenerator<SandboxNews | null> {
+  async *changes(signal: AbortSignal): AsyncGenerator<ReportedChange | null> {
     await this.#answer();
     const away = this.#away.signal;
     try {
-      for await (const [news] of on(this.#changes, 'change', { signal: AbortSignal.any([signal, away]) })) {
-        yield news as SandboxNews | null;
+      for await (const [change] of on(this.#changes, 'change', { signal: AbortSignal.any([signal, away]) })) {
+        yield change as ReportedChange | null;
       }
     } catch (error) {
       if (away.aborted) throw unreachable();
@@ -366,17 +366,17 @@ export class FakeOrchestrator implements Orchestrator {
   #move(id: string, change: Partial<SandboxReport>): SandboxReport {
     const sandbox = this.#find(id);
     sandbox.move(change);
-    this.#tell(id);
-    return this.#told(sandbox);
+    this.#emitChange(id);
+    return this.#reportOf(sandbox);
   }
 
   /** Everybody who listens. */
-  #tell(id: string): void {
+  #emitChange(id: string): void {
     this.#sequence += 1;
     this.#changes.emit('change', { id, sequence: this.#sequence });
   }
 
-  #told({ report }: FakeSandbox): SandboxReport {
+  #reportOf({ report }: FakeSandbox): SandboxReport {
     return { ...report, sequence: this.#sequence };
   }
 

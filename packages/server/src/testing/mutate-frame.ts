@@ -1,5 +1,5 @@
 import { encodeMessage, MAX_FRAME_BYTES, type Payload } from '@svc/contract/frames';
-import type { Dice } from './dice.ts';
+import type { RandomGenerator } from './random-generator.ts';
 
 const ID_AT = 4;
 const FLAGS_AT = 8;
@@ -46,7 +46,7 @@ export interface MutatedFrame {
 }
 
 /** A frame with one fault: mostly in a field of its payload, sometimes in its head, its envelope or its length. */
-export function mutateFrame(id: number, type: string, payload: Payload, dice: Dice): MutatedFrame {
+export function mutateFrame(id: number, type: string, payload: Payload, dice: RandomGenerator): MutatedFrame {
   const choice = dice.below(100);
   if (choice < 10) return { bytes: encodeMessage(id, type, payload), damage: 'none' };
   if (choice < 80) return { bytes: encodeMessage(id, type, mutatePayload(payload, dice)), damage: 'payload' };
@@ -65,7 +65,7 @@ export function mutateFrame(id: number, type: string, payload: Payload, dice: Di
   return { bytes, damage: 'length' };
 }
 
-function mutatePayload(payload: Payload, dice: Dice): Payload {
+function mutatePayload(payload: Payload, dice: RandomGenerator): Payload {
   const name = dice.oneOf([...Object.keys(payload), 'extra', '__proto__']);
   if (dice.below(6) === 0)
     return Object.fromEntries(Object.entries(payload).filter(([known]) => known !== name));

@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts';
+import type { RandomGenerator } from './random-generator.ts';
 
 const LONG_TEXT_CHARS = 70_000;
 const DEEP = 3000;
@@ -60,7 +60,7 @@ const TOKENS: readonly string[] = [
 const EXTRA_FIELDS = ['"extra":1', '"__proto__":{"x":1}', '"constructor":{"prototype":{}}', '"":null'];
 
 /** JSON text of a value with one random fault: in the whole, a field or an item. */
-export function mutateJson(value: unknown, dice: Dice): string {
+export function mutateJson(value: unknown, dice: RandomGenerator): string {
   const target = { left: dice.below(countOf(value)) };
   // The whole value cannot be left out.
   return write(value, target, dice) ?? '';
@@ -72,7 +72,7 @@ function countOf(value: unknown): number {
 }
 
 /** Undefined: it is left out. */
-function write(value: unknown, target: { left: number }, dice: Dice): string | undefined {
+function write(value: unknown, target: { left: number }, dice: RandomGenerator): string | undefined {
   const isHere = target.left === 0;
   target.left -= 1;
   if (typeof value !== 'object' || value === null) return isHere ? replace(dice) : JSON.stringify(value);
@@ -91,12 +91,12 @@ function write(value: unknown, target: { left: number }, dice: Dice): string | u
   return `{${fields.join(',')}}`;
 }
 
-function replace(dice: Dice): string | undefined {
+function replace(dice: RandomGenerator): string | undefined {
   return dice.below(8) === 0 ? undefined : dice.oneOf(TOKENS);
 }
 
 /** Repeats a field with another value. */
-function repeated(fields: readonly string[], dice: Dice): string {
+function repeated(fields: readonly string[], dice: RandomGenerator): string {
   if (fields.length === 0) return dice.oneOf(EXTRA_FIELDS);
   const name = /^"(?:[^"\\]|\\.)*"/.exec(dice.oneOf(fields))?.[0] ?? '"extra"';
   return `${name}:${dice.oneOf(TOKENS)}`;

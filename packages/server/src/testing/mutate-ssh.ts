@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts';
+import type { RandomGenerator } from './random-generator.ts';
 
 /** One letter per field: `s` a length and so many bytes, `u` 32 bits, `l` 64 bits, `b` a byte, `c` a cookie of 16 bytes. */
 const PACKETS: Readonly<Record<number, string>> = {
@@ -49,14 +49,14 @@ const LARGEST_TYPE = 101;
 /**
  * The payload of an SSH packet with one fault: mostly in a field of it, or of the SFTP request inside; sometimes in its type or its end.
  */
-export function mutateSsh(payload: Buffer, dice: Dice): Buffer {
+export function mutateSsh(payload: Buffer, dice: RandomGenerator): Buffer {
   if (payload[0] === CHANNEL_DATA && dice.below(4) > 0) return mutateSftp(payload, dice);
   const type = payload[0] ?? 0;
   return mutate(payload.subarray(0, 1), fieldsOf(payload.subarray(1), PACKETS[type] ?? ''), dice);
 }
 
 /** Keeps the envelope valid, so that the request inside is parsed. */
-function mutateSftp(payload: Buffer, dice: Dice): Buffer {
+function mutateSftp(payload: Buffer, dice: RandomGenerator): Buffer {
   const inner = payload.subarray(DATA_AT);
   const layout = SFTP[inner[4] ?? 0];
   if (layout === undefined) return mutate(payload.subarray(0, 1), fieldsOf(payload.subarray(1), 'us'), dice);
@@ -66,7 +66,7 @@ function mutateSftp(payload: Buffer, dice: Dice): Buffer {
   return Buffer.concat([payload.subarray(0, 5), numberOf(data.length), data]);
 }
 
-function mutate(type: Buffer, fields: readonly Buffer[], dice: Dice): Buffer {
+function mutate(type: Buffer, fields: readonly Buffer[], dice: RandomGenerator): Buffer {
   const place = dice.below(Math.max(1, fields.length));
   const with_ = (...changed: readonly Buffer[]) =>
     Buffer.concat([type, ...fields.slice(0, place), ...changed, ...fields.slice(place + 1)]);
@@ -81,7 +81,7 @@ function mutate(type: Buffer, fields: readonly Buffer[], dice: Dice): Buffer {
 }
 
 /** Changes a text, if its first four bytes are its length; else a number or bytes. */
-function mutateField(field: Buffer, dice: Dice): Buffer {
+function mutateField(field: Buffer, dice: RandomGenerator): Buffer {
   const isText = field.length >= 4 && field.readUInt32BE(0) === field.length - 4;
   if (!isText) {
     if (field.length === 4) return numberOf(dice.oneOf([...HOSTILE_NUMBERS, field.readUInt32BE(0) ^ 1]));
@@ -117,6 +117,6 @@ function numberOf(value: number): Buffer {
   return bytes;
 }
 
-function randomOf(length: number, dice: Dice): Buffer {
+function randomOf(length: number, dice: RandomGenerator): Buffer {
   return Buffer.from(Array.from({ length }, () => dice.below(256)));
 }

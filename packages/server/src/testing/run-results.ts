@@ -4,7 +4,7 @@ import type { CodeRunner } from '../code/code-runner.ts';
 import type { Language } from '../code/languages.ts';
 
 /** All events of a run for its caller, in order. */
-export interface Told extends RunEnd {
+export interface ListenedRun extends RunEnd {
   readonly stdout: string;
   readonly stderr: string;
   readonly results: readonly CodeRunResult[];
@@ -16,7 +16,7 @@ export async function runAndListen(
   runner: CodeRunner,
   request: { readonly sandboxId: string; readonly language: Language; readonly code: string },
   timeoutMs = 60_000,
-): Promise<Told> {
+): Promise<ListenedRun> {
   const { signal } = new AbortController();
   const output = { stdout: '', stderr: '' };
   const results: CodeRunResult[] = [];

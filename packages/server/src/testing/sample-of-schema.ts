@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts';
+import type { RandomGenerator } from './random-generator.ts';
 
 /** The keywords of a schema that matter for a sample. */
 interface Keywords {
@@ -47,11 +47,11 @@ const BY_NAME: Readonly<Record<string, unknown>> = {
 };
 
 /** A value that fits a schema, with some of its optional fields. */
-export function sampleOf(schema: object, dice: Dice): unknown {
+export function sampleOf(schema: object, dice: RandomGenerator): unknown {
   return sample(schema, dice);
 }
 
-function sample(schema: Keywords, dice: Dice): unknown {
+function sample(schema: Keywords, dice: RandomGenerator): unknown {
   if (schema.const !== undefined) return schema.const;
   if (schema.enum !== undefined) return dice.oneOf(schema.enum);
   if (schema.anyOf !== undefined) return sample(dice.oneOf(schema.anyOf), dice);
@@ -63,7 +63,10 @@ function sample(schema: Keywords, dice: Dice): unknown {
   return null;
 }
 
-function sampleObject({ properties = {}, patternProperties = {}, required = [] }: Keywords, dice: Dice) {
+function sampleObject(
+  { properties = {}, patternProperties = {}, required = [] }: Keywords,
+  dice: RandomGenerator,
+) {
   const known = Object.entries(properties)
     .filter(([name]) => required.includes(name) || dice.below(2) === 0)
     .map(([name, field]) => [name, BY_NAME[name] ?? sample(field, dice)]);
@@ -74,7 +77,7 @@ function sampleObject({ properties = {}, patternProperties = {}, required = [] }
   return Object.fromEntries([...known, ...free]) as Record<string, unknown>;
 }
 
-function sampleArray({ items = {}, minItems = 1 }: Keywords, dice: Dice): unknown[] {
+function sampleArray({ items = {}, minItems = 1 }: Keywords, dice: RandomGenerator): unknown[] {
   // A list of schemas is one schema for each item.
   if (Array.isArray(items)) return items.map((item: Keywords) => sample(item, dice));
   return Array.from({ length: Math.max(minItems, 1) }, () => sample(items as Keywords, dice));

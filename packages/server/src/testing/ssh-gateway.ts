@@ -142,7 +142,7 @@ async function addSandbox(
       secrets: null,
       volumes: [],
       isWantedRunning: false,
-      wish: null,
+      requestedBy: null,
     });
   });
   await orchestrator.create({ id, spec }, () => undefined, new AbortController().signal);

@@ -30,7 +30,7 @@ export async function addSandbox(
       secrets: null,
       volumes: [],
       isWantedRunning: true,
-      wish: null,
+      requestedBy: null,
       ...sandbox,
     });
   });

@@ -118,13 +118,13 @@ async function createVictim(db: Database): Promise<{ victim: Victim; organizatio
     expiredKey: await issueKey(db, organizationId, expired),
     expiredToken: await issueToken(db, owner.userId, expired),
     ids: { ...ids, user_id: member.userId, 'images.reference': IMAGE },
-    secrets: [SECRET_WORD, organizationId, '@victim.example', ...Object.values(ids)].filter(isTelling),
+    secrets: [SECRET_WORD, organizationId, '@victim.example', ...Object.values(ids)].filter(isIdentifying),
   };
   return { victim, organizationId };
 }
 
 /** Names and ids from the request's path may be repeated in an answer; they reveal nothing new to the caller. */
-function isTelling(text: string): boolean {
+function isIdentifying(text: string): boolean {
   return text === SECRET_WORD || text.includes('@');
 }
 

@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000;
 /** Timeout of the last export when the server stops. */
 const LAST_TIMEOUT_MS = 2000;
 /** Interval of log messages about dropped spans. */
-const TELL_MS = 60_000;
+const LOG_INTERVAL_MS = 60_000;
 const NANOSECONDS_PER_MS = 1_000_000;
 const STATUS_ERROR = 2;
 
@@ -26,7 +26,7 @@ export class SpanExporter {
   #sending: Promise<void> = Promise.resolve();
   #isSending = false;
   #dropped = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #loggedAt = Number.NEGATIVE_INFINITY;
 
   constructor(settings: OtelSettings, version: string, logger: Logger) {
     this.#settings = settings;
@@ -84,9 +84,9 @@ export class SpanExporter {
   #drop(count: number, reason = 'the collector is too slow'): void {
     this.#dropped += count;
     const now = performance.now();
-    if (now - this.#toldAt < TELL_MS) return;
+    if (now - this.#loggedAt < LOG_INTERVAL_MS) return;
     this.#logger.warn({ dropped: this.#dropped, reason }, 'spans of traces were dropped');
-    this.#toldAt = now;
+    this.#loggedAt = now;
     this.#dropped = 0;
   }
 

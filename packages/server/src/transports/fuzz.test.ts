@@ -11,7 +11,7 @@ import {
   type RestOperationName,
 } from '@svc/contract/rest';
 import { DetachedAgent } from '../testing/detached-agent.ts';
-import { Dice } from '../testing/dice.ts';
+import { RandomGenerator } from '../testing/random-generator.ts';
 import { HOSTILE_TEXTS, mutateJson } from '../testing/mutate-json.ts';
 import { RawHttp, type RawReply, type RawRequest } from '../testing/raw-http.ts';
 import { sampleOf } from '../testing/sample-of-schema.ts';
@@ -33,7 +33,7 @@ const REST_NAMES = Object.keys(REST_OPERATIONS) as RestOperationName[];
 interface Scene {
   readonly server: TestServer;
   readonly http: RawHttp;
-  readonly dice: Dice;
+  readonly dice: RandomGenerator;
   /** Counts of answers so far, by status. */
   readonly statuses: Map<number, number>;
 }
@@ -47,7 +47,7 @@ async function open(t: TestContext): Promise<Scene> {
   server.orchestrator.createAgent = () => agent.connect();
   const http = new RawHttp(server.url, ANSWER_MS);
   t.after(() => http.close());
-  return { server, http, dice: new Dice(SEED), statuses: new Map() };
+  return { server, http, dice: new RandomGenerator(SEED), statuses: new Map() };
 }
 
 /** The objects that paths name, created again after an accepted request has removed them. */
@@ -97,7 +97,7 @@ test(`REST answers ${REQUESTS} mutated requests in words, and names the field th
 function restRequest(
   operation: RestOperation,
   targets: Readonly<Record<string, string>>,
-  dice: Dice,
+  dice: RandomGenerator,
 ): RawRequest {
   const { method, params, query, headers, output } = operation;
   const wrong = dice.oneOf(['params', 'query', 'headers', 'body', 'body', 'body', 'nothing']);
@@ -117,7 +117,7 @@ function restRequest(
   };
 }
 
-function bodyOf({ body: schema }: RestOperation, isWrong: boolean, dice: Dice) {
+function bodyOf({ body: schema }: RestOperation, isWrong: boolean, dice: RandomGenerator) {
   if (schema === null) return undefined;
   const headers: Record<string, string> = schema === BYTES ? {} : JSON_TYPE;
   if (schema === BYTES) return { headers, body: 'bytes' };
@@ -125,7 +125,7 @@ function bodyOf({ body: schema }: RestOperation, isWrong: boolean, dice: Dice) {
   return { headers, body: isWrong ? mutateJson(value, dice) : JSON.stringify(value) };
 }
 
-function queryOf(sample: unknown, isWrong: boolean, dice: Dice): string {
+function queryOf(sample: unknown, isWrong: boolean, dice: RandomGenerator): string {
   const entries = Object.entries(sample as Record<string, unknown>).map(
     ([name, value]) => [name, String(value)] as const,
   );
@@ -154,7 +154,7 @@ const HEADER_NAMES = [
 ];
 
 /** This client cannot send control characters in a header. */
-function headersOf(sample: unknown, isWrong: boolean, dice: Dice): Record<string, string> {
+function headersOf(sample: unknown, isWrong: boolean, dice: RandomGenerator): Record<string, string> {
   const headers = Object.fromEntries(
     Object.entries(sample as Record<string, unknown>).map(([name, value]) => [name, String(value)]),
   );

@@ -30,7 +30,7 @@ export async function ensureMade(
   try {
     await volumeStore.createVolume(volume.id, capacityMibOf(maker, volume), bounded);
   } catch (error) {
-    // Made by another server with an older capacity; the keeper brings it to the recorded one.
+    // Made by another server with an older capacity; the reconciler brings it to the recorded one.
     if (!PlatformError.is(error, 'name_already_exists')) throw error;
   }
   if (await markMade(database, volume.id)) return;

@@ -1,4 +1,4 @@
-import { findExhaustedPool } from '../../accounting/require-room.ts';
+import { findExhaustedPool } from '../../accounting/check-quotas.ts';
 import { countRunning, countSandboxesOf, readTerms } from '../../store/quotas.ts';
 import { readSnapshotBytes } from '../../store/usage.ts';
 import { readPoolUsage } from '../../accounting/pool-usage.ts';

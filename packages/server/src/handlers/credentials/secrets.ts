@@ -6,7 +6,7 @@ import type { Database } from '../../store/database.ts';
 import {
   listSecrets,
   listUsersOfSecret,
-  oweValues,
+  markValuesPending,
   putSecret,
   removeSecret,
   secretContext,
@@ -42,7 +42,7 @@ export function secretHandlers({ database, sealer, convergence }: SecretParts): 
         if (kept.length >= MAX_SECRETS && !kept.some((secret) => secret.name === name)) throw tooMany();
         const secret = await putSecret(db, organization.id, { name, allowedHosts, authorities, seal });
         users = (await listUsersOfSecret(db, organization.id, name)).map(({ id }) => id);
-        await oweValues(db, users);
+        await markValuesPending(db, users);
         const payload = { name, allowed_hosts: allowedHosts, sandboxes: users.length };
         await record({ type: 'secret_set', category: 'secret', payload });
         return secret;

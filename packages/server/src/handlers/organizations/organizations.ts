@@ -13,7 +13,7 @@ import {
 } from '../../store/organizations.ts';
 import { findSecondFactor } from '../../store/second-factors.ts';
 import { isSlugFree, suggestSlug } from '../../store/slugs.ts';
-import { requireRoomForOrganization } from '../../accounting/require-room.ts';
+import { checkOrganizationQuota } from '../../accounting/check-quotas.ts';
 import { removeOrganization, type RemovalParts } from './remove-organization.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
@@ -44,7 +44,7 @@ export function organizationHandlers(
       const { id: userId } = requireUser(call);
       const slug = body.slug ?? slugOf(body.name);
       const made = await call.commit(async ({ db, record }) => {
-        if (!call.isOperator) await requireRoomForOrganization(db, userId, maxOrganizationsPerUser);
+        if (!call.isOperator) await checkOrganizationQuota(db, userId, maxOrganizationsPerUser);
         await requireUnreservedSlug(db, slug);
         const organization = await createOrganization(db, { slug, name: body.name });
         await putMember(db, organization.id, userId, 'owner');

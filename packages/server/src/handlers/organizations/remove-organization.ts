@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { wishRemove } from '../../sandboxes/wishes.ts';
+import { requestRemoval } from '../../sandboxes/desired-state.ts';
 import { deleteOrganization } from '../../store/delete-organization.ts';
 import { listSandboxes } from '../../store/sandboxes.ts';
 import { closeUsage } from '../../store/volume-usage.ts';
@@ -11,7 +11,7 @@ import type { Convergence } from '../../sandboxes/convergence.ts';
 /** Who is told that there is something to remove. */
 export interface RemovalParts {
   readonly convergence: Pick<Convergence, 'convergeSoon'>;
-  readonly volumeKeeper: { wake(): void };
+  readonly volumeReconciler: { wake(): void };
   readonly snapshotWorker: { wake(): void };
 }
 
@@ -36,7 +36,7 @@ export async function removeOrganization(
     return removed;
   }, answer);
   for (const sandboxId of sandboxIds) parts.convergence.convergeSoon(sandboxId);
-  parts.volumeKeeper.wake();
+  parts.volumeReconciler.wake();
   parts.snapshotWorker.wake();
   return answer();
 }
@@ -44,7 +44,7 @@ export async function removeOrganization(
 /** Their runs end now, so that nobody pays for the time that cleaning up takes. */
 async function removeSandboxes({ db }: Change, call: RestCall): Promise<readonly string[]> {
   const sandboxes = await listSandboxes(db, { organizationId: call.organization.id });
-  for (const sandbox of sandboxes) await wishRemove(db, sandbox, askerOf(call));
+  for (const sandbox of sandboxes) await requestRemoval(db, sandbox, askerOf(call));
   return sandboxes.map(({ id }) => id);
 }
 

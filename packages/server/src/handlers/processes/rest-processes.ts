@@ -63,7 +63,7 @@ export function processHandlers(parts: ProcessParts): ProcessHandlers {
       if (isCurrent) requireWritten(process, cursor);
       const request = { process, cursor, isFollowing: follow, signal: call.signal };
       return readers.admit(process.sandboxId, () =>
-        followOutput({ ...parts, keeper: parts.processKeeper }, request),
+        followOutput({ ...parts, reconciler: parts.processReconciler }, request),
       );
     },
   };
@@ -71,14 +71,14 @@ export function processHandlers(parts: ProcessParts): ProcessHandlers {
 
 /** The number of written bytes is current when the sandbox was just asked, or has reported the end. */
 async function listenTo(
-  { database, processKeeper: keeper }: ProcessParts,
+  { database, processReconciler: reconciler }: ProcessParts,
   call: RestCall,
   params: ProcessParams,
 ): Promise<{ readonly process: ProcessRecord; readonly isCurrent: boolean }> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);
   if (known === undefined) throw processNotFound(params.process_id);
-  const wasAsked = known.exit === null && (await keeper.refreshForReading(id, known.id));
+  const wasAsked = known.exit === null && (await reconciler.refreshForReading(id, known.id));
   const process = known.exit === null ? await findProcess(database, id, known.id) : known;
   if (process === undefined) throw processNotFound(params.process_id);
   const { exit } = process;
@@ -88,18 +88,18 @@ async function listenTo(
 
 function readHandlers({
   database,
-  processKeeper: keeper,
+  processReconciler: reconciler,
 }: ProcessParts): Pick<ProcessHandlers, 'processes.list' | 'processes.get'> {
   return {
     'processes.list': async ({ params, query }, call) => {
       const page = readPage(query, LIST, 2);
       const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
-      await keeper.refresh(id);
+      await reconciler.refresh(id);
       const rows = await listProcesses(database, id, page, query.status);
       return toPage(rows, page, LIST, (row) => [row.startedAt, row.id], toProcessView);
     },
     'processes.get': async ({ params }, call) => {
-      return toProcessView(await requireProcess({ database, processKeeper: keeper }, call, params));
+      return toProcessView(await requireProcess({ database, processReconciler: reconciler }, call, params));
     },
   };
 }
@@ -150,14 +150,14 @@ function describe({ id, sandboxId, name }: ProcessRecord) {
 
 /** The current record, as far as the sandbox can be asked; with `findReachable` it must be. */
 async function requireProcess(
-  { database, processKeeper: keeper }: Pick<ProcessParts, 'database' | 'processKeeper'>,
+  { database, processReconciler: reconciler }: Pick<ProcessParts, 'database' | 'processReconciler'>,
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
   how: 'find' | 'findReachable' = 'find',
 ): Promise<ProcessRecord> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);
-  const process = known?.exit === null ? await keeper[how](id, known.id) : known;
+  const process = known?.exit === null ? await reconciler[how](id, known.id) : known;
   if (process === undefined) throw processNotFound(params.process_id);
   return process;
 }

@@ -3,7 +3,7 @@ import { ChannelError, PlatformError, type ChannelClient, type DetachedRequest }
 import type { Process, StartProcessRequest } from '@svc/contract/rest';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
-import type { ProcessKeeper } from '../../processes/process-keeper.ts';
+import type { ProcessReconciler } from '../../processes/process-reconciler.ts';
 import { requireSandbox } from '../sandboxes/rest-sandboxes.ts';
 import type { Database } from '../../store/database.ts';
 import {
@@ -29,7 +29,7 @@ export interface StartParts {
   readonly database: Database;
   /** For calls that read their answers at once. */
   readonly channels: ChannelPool;
-  readonly processKeeper: ProcessKeeper;
+  readonly processReconciler: ProcessReconciler;
 }
 
 /**
@@ -43,7 +43,7 @@ export async function startProcess(
   sandboxId: string,
   body: StartProcessRequest,
 ): Promise<Process> {
-  const { database, channels, processKeeper } = parts;
+  const { database, channels, processReconciler } = parts;
   const sandbox = await requireSandbox(database, call, { id: sandboxId });
   const id = call.work === null ? randomUUID() : toUuid(call.work.id);
   const isRepeat = call.work?.isRepeat ?? false;
@@ -52,12 +52,12 @@ export async function startProcess(
   const run = await findOpenRun(database, sandbox.id);
   // If it ran, it was in an earlier run of the sandbox.
   if (known !== undefined && known.runId !== run?.id) {
-    return toProcessView((await processKeeper.find(sandbox.id, id)) ?? known);
+    return toProcessView((await processReconciler.find(sandbox.id, id)) ?? known);
   }
   if (run === undefined) throw notRunning(sandbox);
   const channel = await channels.get(sandbox.id);
   // The name of an ended process is free.
-  if (typeof body.name === 'string') await processKeeper.refresh(sandbox.id);
+  if (typeof body.name === 'string') await processReconciler.refresh(sandbox.id);
   const record = known ?? newRecord(sandbox, { id, runId: run.id }, body);
   if (known === undefined) await writeDown(call, sandbox, record, body);
   const request = { ...toRequest(record.id, body), isRepeat };

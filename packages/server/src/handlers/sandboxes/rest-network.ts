@@ -14,7 +14,7 @@ import { openSecrets, sealSecrets, withoutSources } from '../../sandboxes/sandbo
 import { requireStored } from '../../sandboxes/secret-values.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import { updateSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
-import { oweValues } from '../../store/secrets.ts';
+import { markValuesPending } from '../../store/secrets.ts';
 import { viewFor } from './sandbox-view.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
@@ -104,7 +104,7 @@ async function update(
       spec: wanted.spec,
       ...(hasSecrets ? { secrets: sealSecrets(sealer, id, wanted.secrets) } : {}),
     });
-    if (isAboutSecrets) await oweValues(db, [now.id]);
+    if (isAboutSecrets) await markValuesPending(db, [now.id]);
     if (changed.version !== now.version)
       await recordSandboxEvent(db, 'sandbox_network_changed', changed, askerOf(call), {
         changed: Object.keys(change),

@@ -3,12 +3,12 @@ import { MAX_LABELS, PlatformError } from '@svc/contract';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
 import {
-  wishRecovery,
-  wishRemove,
-  wishStart,
-  wishStop,
+  requestRecovery,
+  requestRemoval,
+  requestStart,
+  requestStop,
   type RecoveryAction,
-} from '../../sandboxes/wishes.ts';
+} from '../../sandboxes/desired-state.ts';
 import { nameTaken, renameSandbox } from '../../store/new-sandbox.ts';
 import { listSandboxPage } from '../../store/sandbox-pages.ts';
 import {
@@ -128,7 +128,7 @@ async function createSandbox(
   const begin = () => (isStarted ? parts.convergence.convergeSoon(id, { isNew: true }) : undefined);
   return await makeSandbox(
     { orchestrator, sealer, networkCeilings },
-    { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },
+    { id, organization: call.organization, sandbox, isStarted, caller: askerOf(call) },
     (work) => call.commit(({ db }) => work(db), viewFor(call), begin),
   );
 }
@@ -146,7 +146,7 @@ async function start(
   requireEngine(parts.health);
   await parts.storage.require();
   const record = await wish(parts, call, reference, (db, found) =>
-    wishStart(db, call.organization, found, askerOf(call)),
+    requestStart(db, call.organization, found, askerOf(call)),
   );
   return await answer(call, waiter.wait(record));
 }
@@ -166,7 +166,7 @@ async function stop(parts: SandboxParts, call: RestCall, reference: SandboxRefer
   requireEngine(parts.health, STOP_LATER);
   return await answer(
     call,
-    wish(parts, call, reference, (db, found) => wishStop(db, found, askerOf(call))),
+    wish(parts, call, reference, (db, found) => requestStop(db, found, askerOf(call))),
   );
 }
 
@@ -176,7 +176,7 @@ async function remove(parts: SandboxParts, call: RestCall, reference: SandboxRef
   const record = await call.commit(async ({ db }) => {
     const found = await requireSandbox(db, call, reference);
     requireVersion(call, found);
-    return await wishRemove(db, found, askerOf(call));
+    return await requestRemoval(db, found, askerOf(call));
   }, respond);
   parts.convergence.convergeSoon(record.id);
   return respond(record);
@@ -191,7 +191,7 @@ async function recover(
 ) {
   const { recoveryMs } = parts;
   const record = await wish(parts, call, reference, (db, found) =>
-    wishRecovery(db, found, action, recoveryMs, askerOf(call)),
+    requestRecovery(db, found, action, recoveryMs, askerOf(call)),
   );
   return await answer(call, record);
 }

@@ -13,7 +13,7 @@ import type { Convergence } from '../../sandboxes/convergence.ts';
 import { makeSandbox, type MakeParts } from '../../sandboxes/make-sandbox.ts';
 import { noteFailure } from '../../sandboxes/observe.ts';
 import type { Progress } from '../../sandboxes/start-progress.ts';
-import { wishRecovery, wishRemove, wishStart, wishStop } from '../../sandboxes/wishes.ts';
+import { requestRecovery, requestRemoval, requestStart, requestStop } from '../../sandboxes/desired-state.ts';
 import type { Database } from '../../store/database.ts';
 import { inTransaction } from '../../store/in-transaction.ts';
 import { lockLivingOrganization } from '../../store/lock-organization.ts';
@@ -22,7 +22,7 @@ import {
   findOrMakeOrganization,
   type OrganizationRecord,
 } from '../../store/organizations.ts';
-import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../../store/sandboxes.ts';
+import { findSandbox, getSandbox, type EventCaller, type SandboxRecord } from '../../store/sandboxes.ts';
 import { notFound } from './running-sandbox.ts';
 import { readConfig } from './sandbox-spec.ts';
 import { inWordsOfConfig } from './words-of-config.ts';
@@ -45,7 +45,7 @@ export interface NamedParts extends MakeParts {
 export function sandboxHandlers(parts: NamedParts): Pick<Handlers, 'sandbox.start' | 'sandbox.stop'> {
   const named = new NamedSandboxes(parts);
   const actorOf = createActorOfCaller(parts.database);
-  const askerOf = async ({ caller, requestId }: Call): Promise<Asker> => ({
+  const askerOf = async ({ caller, requestId }: Call): Promise<EventCaller> => ({
     actor: await actorOf(caller),
     requestId,
     sourceAddress: null,
@@ -87,7 +87,7 @@ class NamedSandboxes {
     namespace: string,
     name: string,
     wanted: WantedSandbox | undefined,
-    asker: Asker,
+    asker: EventCaller,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
     const config = wanted && checkSandbox(wanted, this.#parts.publishAddresses);
@@ -108,13 +108,13 @@ class NamedSandboxes {
     });
   }
 
-  async stop(namespace: string, name: string, asker: Asker): Promise<void> {
+  async stop(namespace: string, name: string, asker: EventCaller): Promise<void> {
     const stored = await findSandbox(this.#parts.database, namespace, name);
     if (stored === undefined) throw notFound(name);
     // Before anything is written: what nobody can carry out now is refused, and changes nothing.
     await this.#parts.orchestrator.get(stored.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
     await this.#inTransaction(stored, async (transaction, record) => {
-      if (!REST_STATES.has(record.observed)) await wishStop(transaction, record, asker);
+      if (!REST_STATES.has(record.observed)) await requestStop(transaction, record, asker);
     });
     this.#parts.convergence.interrupt(stored.id);
     try {
@@ -126,7 +126,7 @@ class NamedSandboxes {
 
   async #startStored(
     stored: SandboxRecord,
-    asker: Asker,
+    asker: EventCaller,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
     // It may have ended unseen, or be on its way down: only what rests can be started.
@@ -134,7 +134,7 @@ class NamedSandboxes {
       await this.#parts.convergence.converge(stored.id, { isAwaited: true });
     await this.#inTransaction(stored, async (transaction, record, organization) => {
       if (record.removedAt !== null) throw notFound(stored.name);
-      if (record.observed !== 'running') await wishStart(transaction, organization, record, asker);
+      if (record.observed !== 'running') await requestStart(transaction, organization, record, asker);
     });
     await this.#settleStart(stored.id, { onProgress });
   }
@@ -164,7 +164,7 @@ class NamedSandboxes {
     await noteFailure(database, record, { code, message });
   }
 
-  async #isRunning(record: SandboxRecord, asker: Asker): Promise<boolean> {
+  async #isRunning(record: SandboxRecord, asker: EventCaller): Promise<boolean> {
     if (record.desired !== 'running' || record.observed === 'starting') return false;
     const { orchestrator, recoveryMs } = this.#parts;
     const report = await orchestrator.get(record.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
@@ -172,7 +172,7 @@ class NamedSandboxes {
     if (record.observed === 'recovery_decision_required') {
       // Who wants it to run has decided.
       await this.#inTransaction(record, async (transaction, now) => {
-        await wishRecovery(transaction, now, 'wait', recoveryMs, asker);
+        await requestRecovery(transaction, now, 'wait', recoveryMs, asker);
       });
     }
     await this.#parts.convergence.converge(record.id);
@@ -181,17 +181,17 @@ class NamedSandboxes {
   }
 
   /** Makes a sandbox that is wanted running in place of the one that has its name. */
-  async #replace(namespace: string, sandbox: CheckedSandbox, asker: Asker): Promise<SandboxRecord> {
+  async #replace(namespace: string, sandbox: CheckedSandbox, asker: EventCaller): Promise<SandboxRecord> {
     const { database } = this.#parts;
     const organization = await findOrMakeOrganization(database, namespace);
     if (organization === undefined) throw noOrganization(namespace);
     let old: SandboxRecord | undefined;
-    const request = { id: randomUUID(), organization, sandbox, isStarted: true, asker };
+    const request = { id: randomUUID(), organization, sandbox, isStarted: true, caller: asker };
     const added = await makeSandbox(this.#parts, request, (work) =>
       inTransaction(database, async (transaction) => {
         await lockLivingOrganization(transaction, organization.id);
         old = await findSandbox(transaction, namespace, sandbox.name);
-        if (old !== undefined) await wishRemove(transaction, old, asker);
+        if (old !== undefined) await requestRemoval(transaction, old, asker);
         return await work(transaction);
       }),
     );

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import type { Snapshot } from '@svc/contract/rest';
-import { requireRoomForSnapshot } from '../../accounting/require-room.ts';
+import { checkSnapshotQuota } from '../../accounting/check-quotas.ts';
 import type { Database } from '../../store/database.ts';
 import { findOwnSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
 import { listSnapshotCandidates } from '../../store/snapshot-candidates.ts';
@@ -52,7 +52,7 @@ export function snapshotHandlers(parts: SnapshotParts): SnapshotHandlers {
           }
           const taken = await findSnapshot(db, organizationId, { name: body.name });
           if (taken !== undefined && body.force !== true) throw nameTaken(body.name);
-          await requireRoomForSnapshot(db, call.organization);
+          await checkSnapshotQuota(db, call.organization);
           const pending = await countPendingOperations(db, organizationId);
           requireFewer('max_pending_snapshots', pending, MAX_PENDING_SNAPSHOTS);
           const made = await insertSnapshotOperation(db, {

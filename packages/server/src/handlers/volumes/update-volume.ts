@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import type { Database } from '../../store/database.ts';
 import { updateVolume, type VolumeRecord } from '../../store/volumes.ts';
-import { requireRoomForVolume } from '../../accounting/require-room.ts';
+import { checkVolumeQuota } from '../../accounting/check-quotas.ts';
 import { capacityMibOf, type VolumeMaker } from '../../volumes/make-volume.ts';
 import { measureVolumes } from '../../volumes/measure-volumes.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
@@ -20,12 +20,12 @@ const RESIZE_TIMEOUT_MS = 120_000;
 
 export interface VolumeParts extends VolumeMaker {
   /** Notified when a volume is to be made, resized or removed. */
-  readonly volumeKeeper: { wake(): void };
+  readonly volumeReconciler: { wake(): void };
 }
 
 /**
  * Resizes in the engine first, because it may refuse; the record is authoritative afterwards. If the two differ, because this process
- * ended in between or another call changed the volume, the keeper brings the engine to the record.
+ * ended in between or another call changed the volume, the reconciler brings the engine to the record.
  */
 export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'] {
   return async ({ params, body }, call) => {
@@ -46,7 +46,7 @@ export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'
     await requireRoomToGrow(parts.database, call, before, capacityGib);
     if (isResized && before.isMade) await resize(parts, before, capacityGib);
     // Also when a later step fails: then the engine goes back to the recorded size.
-    using _brought = { [Symbol.dispose]: () => isResized && parts.volumeKeeper.wake() };
+    using _brought = { [Symbol.dispose]: () => isResized && parts.volumeReconciler.wake() };
     const after = await call.commit(
       async ({ db, record }) => {
         const volume = check(await requireVolume(db, call, params.id));
@@ -76,7 +76,7 @@ async function requireRoomToGrow(
   capacityGib: number | null | undefined,
 ): Promise<void> {
   const growthGib = (capacityGib ?? 0) - (volume.capacityGib ?? 0);
-  if (growthGib > 0) await requireRoomForVolume(db, call.organization, growthGib);
+  if (growthGib > 0) await checkVolumeQuota(db, call.organization, growthGib);
 }
 
 /** A volume without a cap gets the default size, or keeps a larger one. */

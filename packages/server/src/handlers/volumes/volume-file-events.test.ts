@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError, type ErrorCode } from '@svc/contract';
-import { tellLostChanges } from '../../store/file-changes.ts';
+import { recordLostChanges } from '../../store/file-changes.ts';
 import { startWithVolume } from '../../testing/volume-files.ts';
 
 test('no change of a file is without an event, also when the server is killed in between', async (t) => {
@@ -18,10 +18,10 @@ test('no change of a file is without an event, also when the server is killed in
   const making = server.rest('POST', `${files}/mkdir`, { body: { path: 'a' } });
   await isDone.promise;
   assert.equal(announced, 1);
-  await tellLostChanges(database);
+  await recordLostChanges(database);
   assert.deepEqual(await events(), []);
   await database.updateTable('file_changes').set({ leased_until: '2026-01-01T00:00:00.000Z' }).execute();
-  await Promise.all([tellLostChanges(database), tellLostChanges(database)]);
+  await Promise.all([recordLostChanges(database), recordLostChanges(database)]);
   const payload = { volume_id: volume.id, path: 'a', outcome: 'unknown' };
   assert.deepEqual(await events(), [['volume_folder_created', payload]]);
   assert.deepEqual(await database.selectFrom('file_changes').selectAll().execute(), []);

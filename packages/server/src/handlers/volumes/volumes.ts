@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import type { EventType } from '@svc/contract/rest';
-import { requireRoomForVolume } from '../../accounting/require-room.ts';
+import { checkVolumeQuota } from '../../accounting/check-quotas.ts';
 import { closeUsage, listUsage } from '../../store/volume-usage.ts';
 import {
   addVolume,
@@ -47,7 +47,7 @@ export function volumeHandlers(parts: VolumeParts): VolumeHandlers {
   };
 }
 
-/** The engine's volume is made before the answer; if this process ends before that, the keeper makes it. */
+/** The engine's volume is made before the answer; if this process ends before that, the reconciler makes it. */
 function createHandler(parts: VolumeParts): VolumeHandlers['volumes.create'] {
   return async ({ body }, call) => {
     const { name, capacity_gib: capacityGib = null } = body;
@@ -56,7 +56,7 @@ function createHandler(parts: VolumeParts): VolumeHandlers['volumes.create'] {
     await requireReachable(parts.volumeStore, call.signal);
     const volume = await call.commit(
       async (change) => {
-        await requireRoomForVolume(change.db, call.organization, capacityGib);
+        await checkVolumeQuota(change.db, call.organization, capacityGib);
         const organizationId = call.organization.id;
         const added = await addVolume(change.db, { organizationId, name, capacityGib, labels });
         await record(change, 'volume_created', added, { capacity_gib: capacityGib, labels });
@@ -82,7 +82,7 @@ async function abandon(parts: VolumeParts, call: RestCall, volume: VolumeRecord)
     await record(change, 'volume_deleted', volume, { reason: 'it could not be made' });
     await change.undo();
   });
-  parts.volumeKeeper.wake();
+  parts.volumeReconciler.wake();
 }
 
 function removeHandler(parts: VolumeParts): VolumeHandlers['volumes.remove'] {
@@ -102,7 +102,7 @@ function removeHandler(parts: VolumeParts): VolumeHandlers['volumes.remove'] {
       await record(change, 'volume_deleted', found, {});
       return await updateVolume(change.db, found.id, { status: 'deleting' });
     }, answer);
-    parts.volumeKeeper.wake();
+    parts.volumeReconciler.wake();
     return answer(volume);
   };
 }
@@ -121,10 +121,10 @@ async function requireUnused({ db }: Change, volume: VolumeRecord): Promise<void
   );
 }
 
-/** Recorded at first need; made by the keeper soon, or by its first use. */
+/** Recorded at first need; made by the reconciler soon, or by its first use. */
 async function hostVolume(parts: VolumeParts, call: RestCall): Promise<VolumeRecord> {
   const volume = await ensureHostVolume(parts.database, call.organization.id);
-  if (!volume.isMade) parts.volumeKeeper.wake();
+  if (!volume.isMade) parts.volumeReconciler.wake();
   return volume;
 }
 

@@ -14,7 +14,7 @@ import {
   type ChannelServer,
   type ChannelServerParts,
 } from '../../testing/channel-server.ts';
-import { Dice } from '../../testing/dice.ts';
+import { RandomGenerator } from '../../testing/random-generator.ts';
 import { mutateJson } from '../../testing/mutate-json.ts';
 import { closeOf, openWebSocket, refusalOf } from '../../testing/channel.ts';
 import { RateLimiter } from '../http/rate-limiter.ts';
@@ -281,7 +281,7 @@ test('a client that does not read holds up its own runs, and nothing is kept for
 
 test('whatever is sent is answered, or ends the connection it came on in words', async (t) => {
   const { open } = await startScene(t, () => Promise.resolve(all(END)));
-  const dice = new Dice(SEED);
+  const dice = new RandomGenerator(SEED);
   const honest = { id: Number.MAX_SAFE_INTEGER, run: PYTHON };
   const outcomes = { answered: 0, ended: 0 };
   for (let count = 0; count < MESSAGES; count++) {

@@ -6,7 +6,7 @@ import { decodeMessage, encodeMessage, FrameSplitter, type Payload } from '@svc/
 import { waitUntil } from '@svc/contract/testing';
 import { startChannelServer } from '../../testing/channel-server.ts';
 import { openChannel, openWebSocket } from '../../testing/channel.ts';
-import { Dice } from '../../testing/dice.ts';
+import { RandomGenerator } from '../../testing/random-generator.ts';
 import { createFakeAgent } from '../../testing/fake-agent.ts';
 import { mutateFrame } from '../../testing/mutate-frame.ts';
 
@@ -102,7 +102,7 @@ function scripted(receive: (chunk: Uint8Array, stream: Duplex) => void): Duplex 
 test(`of ${FRAMES} mutated frames of clients the sandbox gets what was sent, and no process is missing in the audit`, async (t) => {
   const server = await startChannelServer(t);
   const address = await server.addSandbox();
-  const dice = new Dice(SEED);
+  const dice = new RandomGenerator(SEED);
   let started = 0;
   for (let sent = 0; sent < FRAMES;) {
     const arrived: Uint8Array[] = [];
@@ -199,7 +199,7 @@ const CALLS: readonly ((channel: ChannelClient, signal: AbortSignal) => Promise<
 test(`${FRAMES} mutated answers of a sandbox end calls with a result or in words, never in a bug`, async (t) => {
   const server = await startChannelServer(t);
   const { sandboxId } = await server.addSandbox();
-  const dice = new Dice(SEED);
+  const dice = new RandomGenerator(SEED);
   let sent = 0;
   let results = 0;
   for (let call = 0; call < FRAMES / ANSWERS_PER_CALL; call++) {

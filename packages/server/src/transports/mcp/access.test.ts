@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { WORK_TOOLS } from '@svc/contract/mcp';
 import { signKey } from '../../access/signed-keys.ts';
-import { Dice } from '../../testing/dice.ts';
+import { RandomGenerator } from '../../testing/random-generator.ts';
 import { connectClient, textOf } from '../../testing/mcp-client.ts';
 import { sampleOf } from '../../testing/sample-of-schema.ts';
 import { startTestServer } from '../../testing/test-server.ts';
@@ -18,7 +18,7 @@ test('no tool and no resource of another namespace is open to a key', async (t) 
   await owner.client.callTool({ name: 'sandbox_start', arguments: start });
   const { client } = await connectClient(t, url, { authorization: `Bearer ${await keyOf('team')}` });
   for (const [name, { input }] of Object.entries(WORK_TOOLS)) {
-    const sample = sampleOf(input, new Dice(1)) as Record<string, unknown>;
+    const sample = sampleOf(input, new RandomGenerator(1)) as Record<string, unknown>;
     const result = await client.callTool({ name, arguments: { ...sample, namespace: 'default' } });
     assert.equal(result.isError, true, name);
     assert.match(textOf(result), /^Access denied to namespace 'default'\. .*"team"/, name);

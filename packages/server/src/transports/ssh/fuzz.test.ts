@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { decodeMessage, encodeMessage, FrameSplitter, type Message, type Payload } from '@svc/contract';
 import { HELLO } from '@svc/contract/testing';
 import ssh2, { type Client, type ConnectConfig } from 'ssh2';
-import { Dice } from '../../testing/dice.ts';
+import { RandomGenerator } from '../../testing/random-generator.ts';
 import { mutateSsh } from '../../testing/mutate-ssh.ts';
 import { run, startTestGateway } from '../../testing/ssh-gateway.ts';
 
@@ -33,7 +33,7 @@ test('packets of SSH and SFTP with a wrong field end at most their own connectio
   const login = { host: '127.0.0.1', port: gateway.port, username: 'calm-fox', privateKey };
   const before = await gateway.connect(login);
   const rss = process.memoryUsage().rss;
-  const dice = new Dice(SEED);
+  const dice = new RandomGenerator(SEED);
   const sent = { mutated: 0, afterLogin: 0 };
   for (let visits = 0; sent.mutated < PACKETS; visits += AT_A_TIME) {
     await Promise.all(Array.from({ length: AT_A_TIME }, () => visit(login, dice, sent)));
@@ -52,7 +52,7 @@ test('packets of SSH and SFTP with a wrong field end at most their own connectio
 /** One connection that does all that a member can; from some packet on most of what it sends is wrong. */
 async function visit(
   login: ConnectConfig,
-  dice: Dice,
+  dice: RandomGenerator,
   sent: { mutated: number; afterLogin: number },
 ): Promise<void> {
   const client = new ssh2.Client();

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { waitUntil } from '@svc/contract/testing';
 import ssh2, { type Algorithms } from 'ssh2';
-import { Dice } from '../../testing/dice.ts';
+import { RandomGenerator } from '../../testing/random-generator.ts';
 import { openExec, run, startTestGateway, type TestGateway } from '../../testing/ssh-gateway.ts';
 import { DEFAULT_SSH_SETTINGS, type SshSettings } from './ssh-settings.ts';
 
@@ -168,7 +168,7 @@ test('keys are exchanged once before a login', async (t) => {
 
 test('a wrong bit in what is sent under keys ends that connection alone', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
-  const dice = new Dice(1);
+  const dice = new RandomGenerator(1);
   for (let round = 0; round < 8; round++) {
     // The key exchange is about 2 KiB from the client; what comes later has a MAC.
     const at = dice.below(4000);

@@ -1,4 +1,4 @@
-import type { SandboxNews } from '../orchestrator/orchestrator.ts';
+import type { ReportedChange } from '../orchestrator/orchestrator.ts';
 
 /** More than these are forgotten together: then news are looked at that say nothing new. */
 const MAX_KNOWN = 10_000;
@@ -7,7 +7,7 @@ const MAX_KNOWN = 10_000;
  * What the orchestrator's answers have told already. Most news are of what this server asked for itself, and the answer that it got
  * says at least as much.
  */
-export class KnownNews {
+export class KnownChanges {
   readonly #sequences = new Map<string, number>();
   readonly #removed = new Set<string>();
 
@@ -28,7 +28,7 @@ export class KnownNews {
     return this.#removed.has(sandboxId);
   }
 
-  has({ id, sequence }: SandboxNews): boolean {
+  has({ id, sequence }: ReportedChange): boolean {
     return sequence !== undefined && sequence <= (this.#sequences.get(id) ?? -1);
   }
 

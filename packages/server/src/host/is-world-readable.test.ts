@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeFolder } from '../testing/test-server.ts';
-import { canAnybodyRead } from './can-anybody-read.ts';
+import { isWorldReadable } from './is-world-readable.ts';
 
 test('anybody can read a file that is open, in folders that all can be passed', async (t) => {
   const folder = await makeFolder(t);
@@ -16,7 +16,7 @@ test('anybody can read a file that is open, in folders that all can be passed', 
     await chmod(folder, forFolder);
     await chmod(inner, forInner);
     await chmod(file, forFile);
-    return canAnybodyRead(file);
+    return isWorldReadable(file);
   };
   assert.equal(await can([0o755, 0o755, 0o644]), true);
   assert.equal(await can([0o711, 0o711, 0o604]), true);

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 
 const TIMEOUT_MS = 10_000;
 /** Of the time after which systemd takes us for frozen: two messages may get lost. */
-const TELLS_WITHIN_LIMIT = 3;
+const MESSAGES_WITHIN_LIMIT = 3;
 const exec = promisify(execFile);
 
 /** What systemd gives to a service of type notify. */
@@ -22,22 +22,22 @@ export function readServiceManager(env: Readonly<NodeJS.ProcessEnv>): ServiceMan
 }
 
 /** `systemctl start` waits for this. */
-export async function tellReady(manager: ServiceManager | null, logger: Logger): Promise<void> {
-  await tell(manager, '--ready', logger);
+export async function reportReady(manager: ServiceManager | null, logger: Logger): Promise<void> {
+  await notify(manager, '--ready', logger);
 }
 
 /** Tells again and again that this process is alive, from its event loop: one that hangs falls silent. Returns what ends it. */
 export function keepAlive(manager: ServiceManager | null, logger: Logger): () => void {
   if (manager === null || manager.watchdogMs === null) return () => undefined;
   const timer = setInterval(
-    () => void tell(manager, 'WATCHDOG=1', logger),
-    manager.watchdogMs / TELLS_WITHIN_LIMIT,
+    () => void notify(manager, 'WATCHDOG=1', logger),
+    manager.watchdogMs / MESSAGES_WITHIN_LIMIT,
   );
   return () => clearInterval(timer);
 }
 
 /** By a program of systemd's own, because Node has no datagrams of that kind. */
-async function tell(manager: ServiceManager | null, message: string, logger: Logger): Promise<void> {
+async function notify(manager: ServiceManager | null, message: string, logger: Logger): Promise<void> {
   if (manager === null) return;
   try {
     // SAFETY: no shell; the socket is named by what started us.
@@ -46,6 +46,6 @@ async function tell(manager: ServiceManager | null, message: string, logger: Log
       timeout: TIMEOUT_MS,
     });
   } catch (error) {
-    logger.warn({ err: error }, `systemd could not be told: ${message}`);
+    logger.warn({ err: error }, `systemd could not be notified: ${message}`);
   }
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
 import type { Orchestrator, SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
-import { noteValuesTold } from '../store/secrets.ts';
+import { clearPendingValues } from '../store/secrets.ts';
 import { announceEnd } from './announce-end.ts';
 import { changeOf, isLifecycleStale, isNetworkStale, type Decision } from './decide.ts';
 import type { RequestParts } from './engine-request.ts';
@@ -11,26 +11,26 @@ import { giveSecrets } from './secret-values.ts';
 
 const ASK_TIMEOUT_MS = 30_000;
 
-interface TellingParts extends RequestParts {
+interface UpdateParts extends RequestParts {
   readonly orchestrator: Pick<Orchestrator, 'setLifecycle' | 'setNetwork'>;
 }
 
 /** Tells the engine what was changed of a sandbox that it has, and everybody what the engine says of the sandbox's end. */
-export async function tellChanges(
-  parts: TellingParts,
+export async function updateEngine(
+  parts: UpdateParts,
   record: SandboxRecord,
   report: SandboxReport,
   decision: Decision,
 ): Promise<void> {
-  await tellNetwork(parts, record, report, decision);
+  await updateNetwork(parts, record, report, decision);
   if (!isLifecycleStale(record, report)) return await announceEnd(parts.database, record, report);
   // What it said of its end was said of another lifetime.
   await parts.orchestrator.setLifecycle(record.id, lifecycleOf(record.spec), soon());
 }
 
 /** What it may reach, and the values of its secrets, which an engine does not keep for ever. */
-async function tellNetwork(
-  parts: TellingParts,
+async function updateNetwork(
+  parts: UpdateParts,
   record: SandboxRecord,
   report: SandboxReport,
   decision: Decision,
@@ -48,7 +48,7 @@ async function tellNetwork(
     { ...changeOf({ spec }, report), ...given, networkCeiling },
     soon(),
   );
-  if (record.valuesDue !== null) await noteValuesTold(parts.database, record);
+  if (record.valuesDue !== null) await clearPendingValues(parts.database, record);
 }
 
 function soon(): AbortSignal {

@@ -1,10 +1,10 @@
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
-import { getSandbox, listSandboxesIn, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
-import { wishRemove } from './wishes.ts';
+import { getSandbox, listSandboxesIn, type EventCaller, type SandboxRecord } from '../store/sandboxes.ts';
+import { requestRemoval } from './desired-state.ts';
 
-const ASKER: Asker = {
+const CALLER: EventCaller = {
   actor: { kind: 'system', code: 'retention', label: 'What is kept, and for how long' },
   requestId: null,
   sourceAddress: null,
@@ -14,7 +14,7 @@ const ASKER: Asker = {
  * Removes sandboxes that failed before `before` and never ran: nothing was ever on their disks. `converge` is told of each, after it
  * was written down.
  */
-export async function removeStillborn(
+export async function removeFailedCreates(
   db: Database,
   before: string,
   converge: (sandboxId: string) => void,
@@ -25,7 +25,7 @@ export async function removeStillborn(
       const record = await getSandbox(transaction, id);
       // Somebody may just have started it again.
       if (record === undefined || !isOld(before)(record)) return false;
-      await wishRemove(transaction, record, ASKER);
+      await requestRemoval(transaction, record, CALLER);
       return true;
     });
     if (isRemoved) converge(id);

@@ -16,7 +16,7 @@ interface Waiting<Row> {
  * query that was not sent yet, so each caller sees everything that was committed before its call. A lone caller does
  * not wait for a batch to fill.
  */
-export class GatheredLookup<Name extends string, Row> {
+export class BatchedLookup<Name extends string, Row> {
   readonly #db: Database;
   readonly #names: readonly Name[];
   readonly #query: CompiledQuery<Row & { readonly lookup_position: number }>;

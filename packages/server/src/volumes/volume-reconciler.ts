@@ -10,7 +10,7 @@ const FIRST_RETRY_MS = 200;
 const LAST_RETRY_MS = 2000;
 const MAX_AT_ONCE = 4;
 
-export interface VolumeKeeperParts extends VolumeMaker {
+export interface VolumeReconcilerParts extends VolumeMaker {
   readonly sampleMs: number;
   readonly logger: Logger;
 }
@@ -20,11 +20,11 @@ export interface VolumeKeeperParts extends VolumeMaker {
  * ones, resizes those whose capacity differs, and measures what they hold. Every step can be repeated, also by another server
  * at the same time, so that a server may end anywhere.
  */
-export class VolumeKeeper {
-  readonly #parts: VolumeKeeperParts;
+export class VolumeReconciler {
+  readonly #parts: VolumeReconcilerParts;
   #wake = new AbortController();
 
-  constructor(parts: VolumeKeeperParts) {
+  constructor(parts: VolumeReconcilerParts) {
     this.#parts = parts;
   }
 

@@ -2,7 +2,7 @@ const MODULUS = 2_147_483_647;
 const FACTOR = 48_271;
 
 /** A seeded random generator, so that a fuzzer's finding can be reproduced. */
-export class Dice {
+export class RandomGenerator {
   #state: number;
 
   constructor(seed: number) {

@@ -21,7 +21,7 @@ const GIB = 2 ** 30;
  */
 
 /** For one more sandbox; with `isStarted` for a run of it, too. @throws PlatformError `quota_exceeded` */
-export async function requireRoomForSandbox(
+export async function checkSandboxQuota(
   db: Database,
   organization: OrganizationRecord,
   spec: SandboxSpec,
@@ -36,7 +36,7 @@ export async function requireRoomForSandbox(
 }
 
 /** For a run of this sandbox, which does not count as running yet. @throws PlatformError `quota_exceeded` */
-export async function requireRoomForRun(
+export async function checkRunQuota(
   db: Database,
   organization: OrganizationRecord,
   sandbox: { readonly isEphemeral: boolean },
@@ -66,7 +66,7 @@ async function requireRun(
  * For a volume of this capacity, or for growth by so much; null: a volume without a capacity of its own, which only needs some room.
  * @throws PlatformError `quota_exceeded`
  */
-export async function requireRoomForVolume(
+export async function checkVolumeQuota(
   db: Database,
   organization: OrganizationRecord,
   capacityGib: number | null,
@@ -81,7 +81,7 @@ export async function requireRoomForVolume(
 }
 
 /** For a managed snapshot; one of unknown size needs some room only. @throws PlatformError `quota_exceeded` */
-export async function requireRoomForSnapshot(
+export async function checkSnapshotQuota(
   db: Database,
   organization: Pick<OrganizationRecord, 'id' | 'slug'>,
   sizeBytes = 1,
@@ -97,7 +97,7 @@ export async function requireRoomForSnapshot(
  * For one more organization of this user; locks the user, so that parallel requests are counted. null: there is no limit.
  * @throws PlatformError `quota_exceeded`
  */
-export async function requireRoomForOrganization(
+export async function checkOrganizationQuota(
   db: Database,
   userId: string,
   maximum: number | null,

@@ -24,7 +24,7 @@ const MAX_AT_ONCE = 8;
 const START_MS = 60_000;
 const LIST_MS = 10_000;
 
-interface ProcessKeeperParts {
+interface ProcessReconcilerParts {
   readonly database: Database;
   readonly channels: Pick<ChannelPool, 'get' | 'forget'>;
   readonly logger: Logger;
@@ -34,10 +34,10 @@ interface ProcessKeeperParts {
  * Keeps the records of processes true. svc-init knows them while their sandbox runs; what it says about an end is written
  * down before it is gone with the run, and the end of a run is the end of what ran in it.
  */
-export class ProcessKeeper implements BackgroundTask {
-  readonly #parts: ProcessKeeperParts;
+export class ProcessReconciler implements BackgroundTask {
+  readonly #parts: ProcessReconcilerParts;
 
-  constructor(parts: ProcessKeeperParts) {
+  constructor(parts: ProcessReconcilerParts) {
     this.#parts = parts;
   }
 
@@ -96,10 +96,10 @@ export class ProcessKeeper implements BackgroundTask {
       const run = runs.get(record.runId);
       if (run?.ended_at === null) living.push(record);
       else if (run !== undefined) {
-        const wish = (await getSandbox(database, sandboxId))?.wish ?? null;
+        const requestedBy = (await getSandbox(database, sandboxId))?.requestedBy ?? null;
         await noteProcess(database, record.id, {
           endedAt: run.ended_at,
-          exit: describeEndWithRun(run, wish),
+          exit: describeEndWithRun(run, requestedBy),
         });
       }
     }

@@ -1,8 +1,8 @@
-import { requireRoomForRun } from '../accounting/require-room.ts';
+import { checkRunQuota } from '../accounting/check-quotas.ts';
 import type { Database } from '../store/database.ts';
 import { removeSandbox } from '../store/new-sandbox.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
-import { updateSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
+import { updateSandbox, type EventCaller, type SandboxRecord } from '../store/sandboxes.ts';
 import { describeRun, recordSandboxEvent } from './sandbox-events.ts';
 import { closeRun } from '../store/runs.ts';
 import { PlatformError } from '@svc/contract';
@@ -24,32 +24,32 @@ const LEGAL = {
  */
 
 /** @throws PlatformError `invalid_state_transition`, `quota_exceeded` */
-export async function wishStart(
+export async function requestStart(
   transaction: Database,
   organization: OrganizationRecord,
   record: SandboxRecord,
-  asker: Asker,
+  caller: EventCaller,
 ): Promise<SandboxRecord> {
-  if (!isNewWish('start', record)) return record;
-  await requireRoomForRun(transaction, organization, record);
+  if (!needsChange('start', record)) return record;
+  await checkRunQuota(transaction, organization, record);
   return await updateSandbox(transaction, record, {
     desired: 'running',
     observed: 'starting',
     statusReason: 'scheduling',
     failureCode: null,
     failureMessage: null,
-    wish: asker,
+    requestedBy: caller,
   });
 }
 
 /** @throws PlatformError `invalid_state_transition` */
-export async function wishStop(
+export async function requestStop(
   transaction: Database,
   record: SandboxRecord,
-  asker: Asker,
+  caller: EventCaller,
 ): Promise<SandboxRecord> {
-  if (!isNewWish('stop', record)) return record;
-  return await updateSandbox(transaction, record, { ...STOPPING, wish: asker });
+  if (!needsChange('stop', record)) return record;
+  return await updateSandbox(transaction, record, { ...STOPPING, requestedBy: caller });
 }
 
 const STOPPING = {
@@ -61,28 +61,28 @@ const STOPPING = {
 } as const;
 
 /** Legal in every state. */
-export async function wishRemove(
+export async function requestRemoval(
   transaction: Database,
   record: SandboxRecord,
-  asker: Asker,
+  caller: EventCaller,
 ): Promise<SandboxRecord> {
   const run = await closeRun(transaction, record.id, new Date().toISOString(), 'removed');
-  await recordSandboxEvent(transaction, 'sandbox_deleted', record, asker, run && describeRun(run));
-  return await removeSandbox(transaction, record, asker);
+  await recordSandboxEvent(transaction, 'sandbox_deleted', record, caller, run && describeRun(run));
+  return await removeSandbox(transaction, record, caller);
 }
 
 export type RecoveryAction = 'wait' | 'restart' | 'stop';
 
 /** @throws PlatformError `invalid_state_transition` */
-export async function wishRecovery(
+export async function requestRecovery(
   transaction: Database,
   record: SandboxRecord,
   action: RecoveryAction,
   recoveryMs: number,
-  asker: Asker,
+  caller: EventCaller,
 ): Promise<SandboxRecord> {
-  isNewWish('recover', record);
-  await recordSandboxEvent(transaction, 'recovery_chosen', record, asker, { action });
+  needsChange('recover', record);
+  await recordSandboxEvent(transaction, 'recovery_chosen', record, caller, { action });
   switch (action) {
     case 'wait':
       return await updateSandbox(transaction, record, {
@@ -95,10 +95,10 @@ export async function wishRecovery(
         desired: 'restarted',
         observed: 'starting',
         statusReason: 'scheduling',
-        wish: asker,
+        requestedBy: caller,
       });
     case 'stop':
-      return await updateSandbox(transaction, record, { ...STOPPING, wish: asker });
+      return await updateSandbox(transaction, record, { ...STOPPING, requestedBy: caller });
     default:
       return action satisfies never;
   }
@@ -107,7 +107,7 @@ export async function wishRecovery(
 type Verb = keyof typeof LEGAL;
 
 /** @returns whether there is anything to do @throws PlatformError `invalid_state_transition` naming the state */
-function isNewWish(verb: Verb, { name, observed }: SandboxRecord): boolean {
+function needsChange(verb: Verb, { name, observed }: SandboxRecord): boolean {
   const { states, again }: Record<'states' | 'again', readonly ObservedState[]> = LEGAL[verb];
   if (states.includes(observed)) return true;
   if (again.includes(observed)) return false;

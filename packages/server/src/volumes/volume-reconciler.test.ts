@@ -12,7 +12,7 @@ import { listUsage } from '../store/volume-usage.ts';
 import { addVolume, findVolume, updateVolume } from '../store/volumes.ts';
 import { makeFolder } from '../testing/test-server.ts';
 import { ensureMade } from './make-volume.ts';
-import { VolumeKeeper } from './volume-keeper.ts';
+import { VolumeReconciler } from './volume-reconciler.ts';
 
 const ALWAYS = { from: '0000', to: '9999' };
 
@@ -40,9 +40,9 @@ async function prepare(t: TestContext, sampleMs = 20) {
     find: (id: string) => findVolume(database, organizationId, id),
     run: () => {
       const stop = new AbortController();
-      const keeper = new VolumeKeeper({ ...maker, sampleMs, logger: pino({ level: 'silent' }) });
-      running.push({ stop, ended: keeper.run(stop.signal) });
-      return keeper;
+      const reconciler = new VolumeReconciler({ ...maker, sampleMs, logger: pino({ level: 'silent' }) });
+      running.push({ stop, ended: reconciler.run(stop.signal) });
+      return reconciler;
     },
   };
 }
@@ -68,11 +68,11 @@ test('deleted volumes are removed; one that is still in use waits and keeps no o
     await updateVolume(database, volume.id, { status: 'deleting' });
   }
   volumeStore.hold(held.id, true);
-  const keeper = run();
+  const reconciler = run();
   await waitUntil(async () => (await find(free.id)) === undefined);
   assert.equal((await find(held.id))?.status, 'deleting');
   volumeStore.hold(held.id, false);
-  keeper.wake();
+  reconciler.wake();
   await waitUntil(async () => (await find(held.id)) === undefined);
   assert.deepEqual(await volumeStore.listVolumes(), []);
 });

@@ -13,7 +13,7 @@ const NOTHING = Buffer.alloc(0);
  * Cuts the units of others out of what is read between ours: other servers use the same interpreter, and so does whoever asks
  * again for code that ran. Code that writes such marks by itself loses its own output.
  */
-export class UnitsOfOthers {
+export class ForeignOutputFilter {
   readonly #families: MarkFamilies;
   #state: 'none' | 'inside' | 'answer' = 'none';
   /** Bytes that may be the beginning of a mark, or of a piece. */
