@@ -112,7 +112,7 @@ export function orchestratorSuite(
       void (async () => {
         for await (const change of orchestrator.changes(over.signal)) reported.push(change?.id);
       })().catch(() => undefined);
-      // Whoever begins to listen is reported from then on, and it cannot be seen when that is.
+      // The first change proves that the subscription is active, which cannot be observed otherwise.
       await waitUntil(async () => {
         await orchestrator.setNetwork(id, { policy: { default_egress: 'deny', rules: [] } }, never);
         return reported.includes(id);
@@ -346,7 +346,7 @@ export function orchestratorSuite(
         for await (const changed of orchestrator.changes(over.signal)) isReported ||= changed?.id === id;
       })();
       listening.catch(() => undefined);
-      // Nobody says when it has begun to listen; from then on it hears of each change.
+      // Repeats until the subscription, whose start cannot be observed, reports a change.
       await waitUntil(async () => {
         await orchestrator.start(id, never);
         await orchestrator.stop(id, GRACE, never);

@@ -69,9 +69,9 @@ interface Work {
 }
 
 /**
- * Brings one record and reality to agreement, whatever fails in between.
- * - What is wanted is written down before anybody is asked to do it: handlers write their wishes (desired-state.ts) in their own transactions
- *   and come here then. After a crash the next server finishes what is not finished.
+ * Converges one sandbox: compares its desired state with what the orchestrator reports and takes the steps in between, across failures.
+ * - Handlers store the desired state (desired-state.ts) in their own transactions before they call this. After a crash another server
+ *   continues.
  * - Work on one sandbox never overlaps, here or in another server. It runs to its end also when the caller goes away.
  * - It is led by what the record says: a step that is finished is not repeated, and one that was cut off is.
  */
