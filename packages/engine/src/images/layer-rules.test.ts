@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import fc from 'fast-check';
-import { DEFAULT_IMAGE_LIMITS } from './image-limits.ts';
+import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
 import { LayerRules, type KeptEntry } from './layer-rules.ts';
 import type { TarHeader } from './tar-entries.ts';
 
@@ -67,6 +67,28 @@ test('whatever an archive holds, what is kept stays inside, below folders only, 
       kinds.set(parts.join('/'), type === 'link' ? (kinds.get(linkname ?? '') ?? type) : type);
     }
   }
+});
+
+test('a layer with more bytes or more files than the limits allow is refused', () => {
+  const header: TarHeader = {
+    name: 'a',
+    type: 'file',
+    size: 6,
+    mode: 0o644,
+    uid: 0,
+    gid: 0,
+    mtime: new Date(0),
+  };
+  const refusedAfter = (limits: Partial<ImageLimits>) => {
+    const rules = new LayerRules({ ...DEFAULT_IMAGE_LIMITS, ...limits });
+    rules.decide(header);
+    assert.throws(
+      () => rules.decide({ ...header, name: 'b' }),
+      (error) => PlatformError.is(error, 'invalid_image') && /more than/.test(error.message),
+    );
+  };
+  refusedAfter({ maxUnpackedBytes: 11 });
+  refusedAfter({ maxEntries: 1 });
 });
 
 /** What reaches the disk until an entry is refused. */

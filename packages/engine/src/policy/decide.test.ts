@@ -114,6 +114,16 @@ test('a policy without defaults denies both ways, and a network that is off deni
   }
 });
 
+test('no policy opens the ports of other name services', () => {
+  const rule = { direction: 'egress', action: 'allow', destination: { cidr: '0.0.0.0/0' } } as const;
+  const policy = resolvePolicy({ policy: { default_egress: 'allow', rules: [rule] } });
+  const action = (protocol: 'tcp' | 'udp', port: number) =>
+    decide(policy, flow('93.184.215.14', { protocol, port }), HOST_NETWORKS).action;
+  for (const port of [137, 138, 853, 5353, 5355]) assert.equal(action('udp', port), 'deny', `${port}`);
+  assert.equal(action('tcp', 853), 'deny');
+  assert.deepEqual([action('tcp', 5353), action('udp', 443)], ['allow', 'allow']);
+});
+
 test('no policy opens the address of another sandbox', () => {
   const policy = resolvePolicy({
     policy: {
