@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream, globSync, readFileSync } from 'node:fs';
 import { access, glob, link, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -12,6 +12,9 @@ import type { TestEngine } from '../engine/start-engine.ts';
 const ROOT = resolve(import.meta.dirname, '../..');
 const KEPT = join(ROOT, 'node_modules/.cache/svc-demo-images');
 const OCI = 'application/vnd.oci.image';
+/** Sources of the build. Only a build tests them, so a change makes the kept copies invalid. */
+const SOURCES =
+  'packages/engine/src/{images/*,daemon/{demo-images,find-npm,image-routes},client/engine-images}.ts';
 
 type DemoName = 'base' | 'node' | 'python' | 'data';
 
@@ -123,7 +126,6 @@ async function findLayer(dataFolder: string, imageId: string): Promise<string> {
 /** Named after what the image is made of. */
 function folderOf(name: DemoName): string {
   const hash = createHash('sha256').update(process.version);
-  for (const part of ['apt-sources', 'build-demo', 'debian-rootfs', 'demo-recipes', 'finish-rootfs'])
-    hash.update(readFileSync(join(ROOT, `packages/engine/src/images/${part}.ts`)));
+  for (const path of globSync(SOURCES, { cwd: ROOT }).toSorted()) hash.update(readFileSync(join(ROOT, path)));
   return join(KEPT, `${name}-${hash.digest('hex').slice(0, 16)}`);
 }
