@@ -184,6 +184,6 @@ export const policyClaims: readonly Claim[] = [
     'network.dns.rebind_protection',
     'Whether names may lead to private addresses',
     PACKETS,
-    'names may lead to private addresses where a rule about addresses allows them, or nobody protects',
+    'names may lead to private addresses where a rule about addresses allows them, or without rebind protection',
   ),
 ];

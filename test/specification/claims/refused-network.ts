@@ -368,7 +368,7 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
   [/strict$/, REAL, 'strict names are reached over TLS and HTTP, and not by what says no name'],
   [/tls\.enabled/, FIELDS, 'with tls.enabled connections are read, and without they are left alone'],
   [/tls\.cache/, FIELDS, 'certificates hold for cache.validity_hours, and cache.capacity of them are kept'],
-  [/tls\.verify/, INTERCEPTOR, 'a server that nobody trusted vouches for gets no request'],
+  [/tls\.verify/, INTERCEPTOR, 'a server with a certificate of an untrusted authority gets no request'],
   [/tls\.scoped_verify/, INTERCEPTOR, 'checking can be turned off for some hosts, and for those alone'],
   [/tls\.bypass/, INTERCEPTOR, 'a host on the bypass list is left alone'],
   [/tls\.intercepted/, INTERCEPTOR, 'on an intercepted port only what can be read passes'],

@@ -61,10 +61,10 @@ test('usage on a version 1 host', async (t) => {
 
 test('a cgroup that is not there has no usage, no processes and no kills', () => {
   const cgroups = new Cgroups();
-  assert.equal(cgroups.usage('nobody'), undefined);
-  assert.equal(cgroups.oomKills('nobody'), 0);
-  assert.equal(cgroups.forkRefusals('nobody'), 0);
-  assert.deepEqual(cgroups.processIds('nobody'), []);
+  assert.equal(cgroups.usage('missing'), undefined);
+  assert.equal(cgroups.oomKills('missing'), 0);
+  assert.equal(cgroups.forkRefusals('missing'), 0);
+  assert.deepEqual(cgroups.processIds('missing'), []);
 });
 
 test('a figure whose controller the host lacks is 0', async (t) => {

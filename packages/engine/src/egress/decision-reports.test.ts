@@ -21,7 +21,7 @@ function listen(scopeOf?: (client: string) => string) {
   return { reports, heard, of };
 }
 
-test('a sandbox that is denied again and again is told of some times a second; the rest is counted, whoever else asks', () => {
+test('repeated denials of one sandbox are reported at a limited rate, and the rest is counted', () => {
   const { reports, of } = listen();
   for (let index = 0; index < 500; index++) reports.denied('loud', question(`${index}.example`));
   reports.denied('quiet', question('one.example'));
@@ -29,10 +29,10 @@ test('a sandbox that is denied again and again is told of some times a second; t
   assert.equal(of('quiet').length, 1);
   reports.denied('loud', question('last.example'), true);
   const counted = of('loud').reduce((sum, { decisions, leftOut }) => sum + decisions.length + leftOut, 0);
-  assert.equal(counted, 501, 'nothing is lost uncounted, and what is needed is told');
+  assert.equal(counted, 501, 'every denial is counted, and a needed one is reported');
 });
 
-test('what is allowed is told once in a while, and does not take the place of what is denied', () => {
+test('allowed traffic is sampled, and does not use up the rate of denials', () => {
   const { reports, heard } = listen();
   const allowed = { ...question('a.example'), verdict: 'allow' } as const;
   for (let index = 0; index < 500; index++) reports.allowed('one', allowed);
@@ -52,7 +52,7 @@ test('who has the address of a sandbox that is gone hears nothing of it', () => 
   assert.deepEqual(of('one').at(-1)?.leftOut, 0);
 });
 
-test('many sandboxes of one scope are told of no more often, and those of another are', () => {
+test('sandboxes of one scope share a report rate, and those of another scope are not affected', () => {
   const { reports, heard, of } = listen((client) => client.split(' ')[0] ?? '');
   for (let sandbox = 0; sandbox < 1000; sandbox++)
     for (let index = 0; index < 10; index++) reports.denied(`loud ${sandbox}`, question(`${index}.example`));
@@ -63,7 +63,7 @@ test('many sandboxes of one scope are told of no more often, and those of anothe
   assert.equal(of('loud 999').at(-1)?.decisions[0]?.decision.host, 'last.example');
 });
 
-test('of what a sandbox says itself, a part is told', () => {
+test('names and paths that a sandbox chose are truncated in reports', () => {
   const { reports, heard } = listen();
   const long = 'a'.repeat(60_000);
   const secret = { action: 'block_and_log', method: long, path: long, envVars: ['KEY'] };

@@ -46,7 +46,7 @@ test('an answer with public addresses is passed on unchanged but for the id of t
   assert.deepEqual(read.bytes.subarray(2), answer.subarray(2));
 });
 
-test('an answer that leads to an address that is not public counts as rebinding, whatever else it holds', () => {
+test('an answer with any address that is not public counts as rebinding', () => {
   const hidden =
     '127.0.0.1 127.255.0.1 0.0.0.0 10.1.2.3 172.16.0.1 172.31.255.255 192.168.1.1 100.64.0.1 169.254.169.254 169.254.0.1 ' +
     '224.0.0.251 255.255.255.255 :: ::1 fc00::1 fd12::1 fe80::1 ff02::fb ::ffff:7f00:1 64:ff9b::a00:1 2002:7f00:1::';

@@ -168,7 +168,7 @@ test('a client that asks too much at once is told so, and others are still serve
   );
 });
 
-test('many clients that all ask for names nobody answers leave room for one more', async (t) => {
+test('many clients whose queries get no answer leave capacity for one more client', async (t) => {
   const { upstream, release } = await resolverThatHolds(t);
   const limits = { maxPending: 64, maxPendingPerClient: 16 };
   const forwarder = forwarderWith([upstream], { limits });

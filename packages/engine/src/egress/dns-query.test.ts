@@ -19,9 +19,9 @@ test('a question is read with its name in lower case, its type and the size its 
   );
 });
 
-test('what goes on to a resolver is the question and what EDNS says, under another id, and nothing else', () => {
+test('a forwarded query holds the question and the EDNS options under another id, and nothing else', () => {
   const query = encodeQuery('example.com', { ednsBytes: 1232 });
-  const read = readQuery(Buffer.concat([query, Buffer.from('whatever else the client sent')]));
+  const read = readQuery(Buffer.concat([query, Buffer.from('more bytes of the client')]));
   assert.ok(read.kind === 'query');
   const expected = Buffer.from(query);
   expected.writeUInt16BE(999, 0);

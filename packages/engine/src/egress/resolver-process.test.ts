@@ -49,7 +49,7 @@ test('names are answered by the process of an earlier engine until a new one is 
     onPin: async () => await Promise.resolve(),
     onListening: async (port) => {
       ports.push(port);
-      // The new one is held up for as long as we like: that keeps nobody from going on.
+      // The new process is delayed by the test; meanwhile the earlier one goes on serving.
       if (port !== EARLIER_PORT) await mayGoOn.promise;
     },
   });

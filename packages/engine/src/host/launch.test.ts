@@ -41,7 +41,7 @@ test('a launch resolves with the exit code, or 128 and the signal', async () => 
   assert.equal(await launch(host.calls, ['sh', '-c', 'kill -TERM $$']), 128 + 15);
 });
 
-test('a folder that is covered is empty for the program, and for nobody else', async () => {
+test('a covered folder is empty for the program, and unchanged for other processes', async () => {
   await using host = await makeTestHost();
   const [folder, seen] = [join(host.folder, 'covered'), join(host.folder, 'seen')];
   await mkdir(folder);
@@ -88,7 +88,7 @@ test('a launched program sees exactly the environment and the arguments it is gi
   await ended.settled();
 });
 
-test('a launched program has nothing open but its streams, whatever its helper has open', async () => {
+test('a launched program inherits no descriptors of its helper besides its streams', async () => {
   await using host = await makeTestHost();
   const leaky = join(host.folder, 'leaky');
   await writeFile(leaky, `#!/bin/sh\nexec 7</etc/hostname ${BUILT_SVC_HOST}\n`, { mode: 0o755 });
@@ -130,7 +130,7 @@ test('a launched program has our limits and umask, no signal blocked or ignored,
   assert.equal(Number(await readFile(at('sid'), 'utf8')), Number(await readFile(at('pid'), 'utf8')));
 });
 
-test('closed streams end when the program has, for whoever inherited them', async () => {
+test('closed streams end with the program, also for processes that inherited them', async () => {
   await using host = await makeTestHost();
   const mark = join(host.folder, 'mark');
   const script = 'exec 3<&0; (cat <&3; echo ended >"$1") & exit 0';

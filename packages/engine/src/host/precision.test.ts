@@ -25,7 +25,7 @@ async function startProgram(t: TestContext, code: string) {
   return { pid, lines, slacks };
 }
 
-test('timers of every thread are as late as they may be, and those who sleep by one are interrupted', async (t) => {
+test('the timer slack of every thread is set, and sleeping threads are interrupted', async (t) => {
   await using host = await makeTestHost();
   const program = await startProgram(t, `process.on('SIGURG', () => console.log('urged')); ${ASLEEP}`);
   const before = program.slacks();
@@ -33,7 +33,7 @@ test('timers of every thread are as late as they may be, and those who sleep by 
   assert.deepEqual(program.slacks(), ['1000000000']);
   await host.calls.setPrecision([GONE, program.pid], 50_000, true);
   assert.deepEqual(program.slacks(), before);
-  // The first that it says: nobody was interrupted before.
+  // Its first line: no signal came before.
   assert.equal((await program.lines.next()).value, 'urged');
 });
 

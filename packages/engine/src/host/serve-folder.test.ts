@@ -88,7 +88,7 @@ print(len(files))"`;
   assert.equal(readFileSync(join(folder.host, '2999'), 'utf8'), '2999');
 });
 
-test("what belongs to other users of the host is nobody's, and cannot be taken over", async () => {
+test('files of other host users show the overflow id, and cannot be taken over', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, { quotaMib: 8 }, { ownedBy: 4242 });
   for (const [name, uid] of [
@@ -178,7 +178,7 @@ for index in range(100): file.seek(index * 8192); file.write(bytes(4096))"`;
     await folder.sh(scattered);
     const file = join(folder.host, 'scattered');
     await host.run('sync', file);
-    // Somebody else may have made this host write out earlier.
+    // Another process may have called sync earlier.
     assert.ok(statSync(file).blocks * 512 > 100 * 4 * KIB, 'records were made');
     await folder.sh('rm scattered');
   }

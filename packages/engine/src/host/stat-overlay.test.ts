@@ -53,7 +53,7 @@ test('what a guest says of owner and mode stays with the file, and off the host'
   assert.equal(await folder.sh('cat before', 1000), 'of the host\n');
 });
 
-test('new files belong to the owner of the folder on the host, and to whoever made them inside', async () => {
+test('new files belong to the owner of the folder on the host, and to the creating user in the guest', async () => {
   await using host = await makeTestHost();
   const folder = await folderOf(host);
   await folder.sh('chmod 777 .');
@@ -127,7 +127,7 @@ test('strict is refused where the file system has no attributes; relaxed remembe
   await folder.calls.unmount(target);
 });
 
-test('an attribute that was planted gives nobody a file of another user, and nonsense counts as nothing', async () => {
+test('a forged attribute gives no access to files of another user, and an invalid one is ignored', async () => {
   await using host = await makeTestHost();
   const folder = await folderOf(host);
   writeFileSync(join(folder.host, 'others'), 'secret', { mode: 0o600 });

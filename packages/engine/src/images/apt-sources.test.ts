@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import { readAptSetup } from './apt-sources.ts';
 
-test('the sources of the host’s own release are taken, in either format, and nobody else’s', async (t) => {
+test('only the sources of the host’s own release are taken, in either format', async (t) => {
   const { folder, osRelease } = await aptFolder(t, {
     'sources.list':
       'deb [signed-by=/k.gpg arch=amd64] http://one.test/debian bookworm main contrib # x\ndeb-src http://one.test/debian bookworm main\n# deb http://off.test bookworm main\n',

@@ -72,7 +72,7 @@ suite('a reader of archives that was taken over', () => {
     await assert.rejects(recognized, { code: 'invalid_image', message: /stood still/ });
   });
 
-  test('cannot make the memory of whoever listens to it grow', async (t) => {
+  test('cannot make the memory of its parent grow', async (t) => {
     const { take } = await place(t);
     const program = `readAll(); for (let i = 0; i < 512; i++) writeSync(2, Buffer.alloc(65536, 'x'));`;
     await assert.rejects(take(program), (error) => error instanceof Error && error.message.length < 1000);

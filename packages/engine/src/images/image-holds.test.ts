@@ -118,7 +118,7 @@ test("images from before there were holds are the operator's, also when their fi
   );
 });
 
-test('an image that is being given to somebody is not collected', async (t) => {
+test('an image that is being returned to a caller is not collected', async (t) => {
   const { store, inUse } = await newTestStore(t);
   await registry.push('race', 'latest', imageOf([await layerOf([{ name: 'race', body: 'race' }])]));
   const reference = `${registry.host}/race:latest`;

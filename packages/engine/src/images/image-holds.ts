@@ -5,7 +5,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { digestOf, hexOf, isDigest } from './digest.ts';
 import { syncFolder, writeDurably } from './durable-json.ts';
 
-/** That a scope wants an image to be here, and when it last used it. */
+/** A reference of a scope to an image, and when the scope last used it. */
 export interface ImageHold {
   readonly scope: string;
   readonly imageId: string;
@@ -14,15 +14,15 @@ export interface ImageHold {
   readonly usedAt: string;
 }
 
-/** The scope of whoever names none: the operator. What it holds is there for everybody and counts for nobody. */
+/** The scope of callers that name none: the operator. Its images are open to all scopes and count towards the storage of none. */
 export const OPERATOR = '';
 
-/** A use is written down when the one that is known is older than this, so that creates do not wait for the disk. */
+/** A use is stored when the stored one is older than this, so that most creates do not wait for the disk. */
 const NOTE_MS = 60 * 60_000;
 const GIB = 2 ** 30;
 const FILE = /^[0-9a-f]{64}\.json$/;
 
-/** What a scope may have. */
+/** The storage limit of a scope. */
 export interface HoldRoom {
   /** Of all images that it holds, each layer counted once. */
   readonly maximumBytes: number;
@@ -30,13 +30,13 @@ export interface HoldRoom {
 }
 
 /**
- * Who holds which image, one file each. Two questions are answered from here: how much a scope's images take, and which images
- * nobody has used for long. A hold is written before the image it is for, so no image exists that counts for nobody.
+ * Stores which scope holds which image, one file each, and answers how much storage the images of a scope take and which images have
+ * been unused for long. A hold is written before its image, so every image counts towards the storage of a scope.
  */
 export class ImageHolds {
   readonly #folder: string;
   readonly #bytesOf: (diffId: string) => number;
-  /** Of one file: two that write it at once would take the new one from each other. */
+  /** Per file: concurrent writers would replace each other's temporary file. */
   readonly #mutex = new KeyedMutex();
   readonly #holds = new Map<string, ImageHold>();
 
@@ -45,7 +45,7 @@ export class ImageHolds {
     this.#bytesOf = bytesOf;
   }
 
-  /** `first`: what holds there are when there is no folder yet. */
+  /** `first`: the holds to write when there is no folder yet. */
   async load(first: () => readonly ImageHold[]): Promise<void> {
     const isThere = await stat(this.#folder).then(
       () => true,
@@ -83,12 +83,12 @@ export class ImageHolds {
     return this.#holds.has(fileName({ scope, imageId }));
   }
 
-  /** Whether more images with this layer cost the scope nothing. */
+  /** Whether the layer counts already, so that another image with it costs the scope nothing. */
   countsFor(scope: string, diffId: string): boolean {
     return [scope, OPERATOR].some((each) => this.ofScope(each).some(({ layers }) => layers.includes(diffId)));
   }
 
-  /** What the images of a scope take, each layer once, without the layers that the operator holds. */
+  /** The storage of a scope's images, each layer once, without the layers that the operator holds. */
   storedBytes(scope: string, added: readonly string[] = []): number {
     const layers = new Set([...this.ofScope(scope).flatMap((hold) => hold.layers), ...added]);
     for (const hold of this.ofScope(OPERATOR)) for (const diffId of hold.layers) layers.delete(diffId);
@@ -98,7 +98,7 @@ export class ImageHolds {
   }
 
   /**
-   * Notes a use, and counts the image for its scope from now on. Nobody holds what the operator holds already.
+   * Notes a use, and counts the image for its scope from now on. An image of the operator needs no further hold.
    * @returns whether the scope did not hold it before @throws PlatformError `quota_exceeded`
    */
   async take(
@@ -116,7 +116,7 @@ export class ImageHolds {
     }
     const takenBytes = this.storedBytes(scope, image.layers);
     if (maximumBytes !== null && takenBytes > maximumBytes) throw overHoldLimit({ maximumBytes, takenBytes });
-    // Before the first wait, so that whoever else asks now counts it too.
+    // Before the first await, so that concurrent calls count it too.
     this.#holds.set(fileName(hold), hold);
     try {
       await this.#write(hold);
@@ -127,7 +127,7 @@ export class ImageHolds {
     return true;
   }
 
-  /** What a sandbox has used until now was not unused for long. */
+  /** Notes that a sandbox has used the image until now. */
   async refresh(imageId: string, olderThanMs: number): Promise<void> {
     const now = Date.now();
     for (const hold of this.ofImage(imageId)) {
@@ -147,7 +147,7 @@ export class ImageHolds {
     for (const { scope } of this.ofImage(imageId)) await this.drop(scope, imageId);
   }
 
-  /** All of them or none: half would look like images that nobody wants. */
+  /** Writes all of them or none: images without a hold would be collected. */
   async #begin(holds: readonly ImageHold[]): Promise<void> {
     const made = `${this.#folder}.new`;
     await rm(made, { recursive: true, force: true });

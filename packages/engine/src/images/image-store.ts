@@ -50,7 +50,7 @@ export class ImageStore implements Images {
   readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
   readonly #places: FairSemaphore;
-  /** Images that somebody is about to be given. */
+  /** Images that are being returned to a caller. */
   readonly #leaving: string[] = [];
   #loaded: Promise<void> | null = null;
 
@@ -94,7 +94,7 @@ export class ImageStore implements Images {
     }
     this.#space?.require();
     const proof = { isAnonymous: options.auth === null, scope: options.scope };
-    // Credentials are part of the key: nobody gets a private image through the pull of someone else.
+    // Credentials are part of the key: a caller gets no private image through the pull of another caller.
     const key = JSON.stringify([name, options.scope, options.auth?.username, options.auth?.password]);
     const start = (onProgress: ResolveOptions['onProgress'], signal: AbortSignal) =>
       this.#wholeOrNothing(
@@ -231,7 +231,7 @@ export class ImageStore implements Images {
     return removed;
   }
 
-  /** Every name is gone before the first wait: nobody can be given what is about to go. */
+  /** Deletes every name before the first await, so that no caller can be given an image that is being removed. */
   async #forget(id: string): Promise<void> {
     const records = this.#records.all().filter((record) => record.id === id);
     await Promise.all(records.map((record) => this.#records.delete(record)));
@@ -269,7 +269,7 @@ export class ImageStore implements Images {
       );
   }
 
-  /** Held, so that nobody takes it away until whoever gets it says that it is in use, which is in the turn that they get it. */
+  /** Held until the caller marks it as in use, which it does in the same turn of the event loop, so that it is not collected before. */
   async #give(record: ImageRecord, { scope, maxHeldBytes = null }: ResolveOptions): Promise<Image> {
     this.#leaving.push(record.id);
     try {

@@ -86,7 +86,7 @@ function resolving(make: Make): void {
 
   test('what does not exist is said not to exist, and nothing is kept', async (t) => {
     const harness = await make(t);
-    await rejects('image_not_found', resolve(harness, 'nobody'));
+    await rejects('image_not_found', resolve(harness, 'missing'));
     assert.deepEqual(await harness.images.list(), []);
   });
 }
@@ -247,7 +247,7 @@ function keepingPrivate(make: Make): void {
     assert.equal((await harness.images.resolve(id, options({ scope: 'other' }))).id, id);
   });
 
-  test('whoever has seen the older content of a name has not seen the newer', async (t) => {
+  test('access to older content of a name gives no access to newer content', async (t) => {
     const harness = await make(t);
     await harness.publish('app', 'one');
     harness.setAuth(ALICE);
@@ -280,7 +280,7 @@ function keepingPrivate(make: Make): void {
   test("an import is everybody's", async (t) => {
     const { images, source } = await make(t);
     const { id } = await images.import(await source('one'), 'svc/mine', options());
-    const found = await images.resolve('svc/mine', options({ scope: 'anybody', pullPolicy: 'never' }));
+    const found = await images.resolve('svc/mine', options({ scope: 'another', pullPolicy: 'never' }));
     assert.deepEqual([found.id, found.scopes], [id, null]);
   });
 }
@@ -323,7 +323,7 @@ function holding(make: Make): void {
     assert.equal((await harness.images.held('mine')).storedBytes, 2 * storedBytes);
   });
 
-  test('what the operator provides counts for nobody, is shown to all and cannot be released', async (t) => {
+  test('images of the operator count for no scope, are listed for all and cannot be released', async (t) => {
     const { images, source } = await make(t);
     const { id } = await images.import(await source('one'), 'svc/mine', options());
     await images.resolve('svc/mine', options({ scope: 'mine', maxHeldBytes: 0 }));
@@ -350,7 +350,7 @@ function holding(make: Make): void {
     assert.deepEqual(await images.list(), []);
   });
 
-  test('whoever released a private image has to show a password again', async (t) => {
+  test('a scope that released a private image has to authenticate again', async (t) => {
     const harness = await make(t);
     await harness.publish('app', 'one');
     harness.setAuth(ALICE);
@@ -361,7 +361,7 @@ function holding(make: Make): void {
     await resolve(harness, 'app', { scope: 'other', pullPolicy: 'never' });
   });
 
-  test('what nobody has used for long is collected; what is used, or was just used, stays', async (t) => {
+  test('images that are unused for long are collected; those in use, or used lately, stay', async (t) => {
     const harness = await make(t);
     const { images, inUse } = harness;
     await harness.publish('app', 'one');

@@ -79,7 +79,7 @@ suite('a layer that one scope pulled with credentials', () => {
     await assert.rejects(attempt, { code: 'invalid_image' });
   });
 
-  test('is not waited for by whoever has it while another only claims it, and slowly', async (t) => {
+  test('a caller that has the layer does not wait for one that claims it with a slow archive', async (t) => {
     const { store, scratch } = await newTestStore(t);
     const layer = secret.layers[0] ?? assert.fail('the image has a layer');
     const [config] = [imageOf([{ ...(await layerOf([])), diffId: layer.diffId }])];
@@ -101,7 +101,7 @@ suite('a layer that one scope pulled with credentials', () => {
     await assert.rejects(claimed, /enough/);
   });
 
-  test('is given to whoever has its bytes, and is stored once', async (t) => {
+  test('is given to a caller that has its bytes, and is stored once', async (t) => {
     const { store, reference } = await pulledByVictim(t);
     await evil.push('own', 'v1', secret);
     const options = resolveOptions({ scope: 'other' });

@@ -40,7 +40,7 @@ const entry: fc.Arbitrary<TarHeader> = fc.record({
   mtime: fc.date(),
 });
 
-test('whatever an archive holds, what is kept stays inside, below folders only, and maps into a sandbox', () => {
+test('entries kept from any archive stay inside, below folders only, and map into a sandbox', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 12 }), (entries) => {
       for (const kept of keptOf(entries)) check(kept);

@@ -37,7 +37,7 @@ const LAST_MTIME_SECONDS = 2 ** 31 - 1;
  * - A hard link points to an entry of the same layer that came before it.
  * - Device nodes and FIFOs are left out and counted.
  * - Modes stay as they are, setuid and setgid included: sandboxes mount layers nosuid and set no_new_privs, so the bits do nothing.
- * - Owners stay; an id above 65535, which no sandbox could map, becomes nobody (65534).
+ * - Owners stay; an id above 65535, which no sandbox could map, becomes the overflow id 65534.
  * - Extended attributes other than `user.*` are left out: `trusted.overlay.*` would steer the host's overlay, and file capabilities do nothing
  *   on a nosuid mount.
  * - Whiteouts take the form overlayfs knows, after everything else: a 0/0 character device. Opaque folders are told apart: they need an
@@ -136,7 +136,7 @@ export class LayerRules {
     }
   }
 
-  /** tar makes folders that nobody mentioned: one deep name can stand for hundreds of them, and each counts. */
+  /** tar makes missing parent folders: one deep name can stand for hundreds of them, and each counts. */
   #imply(path: string): void {
     this.#countEntry();
     this.#kinds.set(path, 'directory');

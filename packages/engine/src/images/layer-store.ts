@@ -76,7 +76,7 @@ export class LayerStore {
 
   /**
    * Returns the layer; unpacks it from `archive` unless it is there or someone else is at it. A layer that is there and not proven
-   * is given only to whoever has its bytes. Hold it first.
+   * is given only to callers that have its bytes. Hold it first.
    */
   async ensure(
     { diffId, isProven }: { readonly diffId: string; readonly isProven: boolean },
@@ -152,7 +152,7 @@ export class LayerStore {
     const doomed = [...this.#layers.values()].filter(
       ({ diffId }) => !isWanted(diffId) && !this.#holds.has(diffId),
     );
-    // Forgotten before the first wait: nobody can build an image on a layer that is about to go.
+    // Deleted from the index before the first await, so that no image can be built on a layer that is being removed.
     for (const { diffId } of doomed) this.#layers.delete(diffId);
     for (const { diffId } of doomed) await this.#staging.discard(join(this.#folder, hexOf(diffId)));
     return doomed.reduce((bytes, layer) => bytes + layer.unpackedBytes, 0);
@@ -160,8 +160,8 @@ export class LayerStore {
 }
 
 /**
- * What several callers may wait for together: the same bytes, said to be the same layer. A diff id alone is a claim, and whoever
- * makes it over an archive that takes long would keep those waiting who have the layer.
+ * The key of work that callers share: the same bytes with the same diff id. A diff id alone is an unproven claim: a caller with a slow
+ * archive could make callers wait that have the layer.
  */
 function nameOfWork(diffId: string, archive: LayerArchive): string {
   return `${diffId} ${archive.type === 'file' ? (archive.digest ?? archive.path) : archive.path}`;

@@ -194,7 +194,7 @@ suite('pulling from a registry', () => {
     );
     assert.ok(!JSON.stringify([wrong.message, wrong.details, String(wrong.cause)]).includes('wrong horse'));
     registry.auth = null;
-    await fails('image_not_found', /does not exist in/, resolve(`${registry.host}/nobody`));
+    await fails('image_not_found', /does not exist in/, resolve(`${registry.host}/missing`));
     await fails('image_not_found', /does not exist in/, resolve(`${registry.host}/closed:nope`));
     await fails('image_pull_failed', /refuses connections/, resolve('127.0.0.1:1/x'));
     assert.deepEqual(await leftovers(), NOTHING);

@@ -69,7 +69,7 @@ suite('image references', () => {
     }
   });
 
-  test('never become an option, a path upwards or several words, whatever is written', () => {
+  test('never become an option, a path upwards or several words, for any input', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -7,7 +7,7 @@ export interface FailedRequest {
   readonly hasCredentials: boolean;
   /** It was asked from where no private address can be reached. */
   readonly isPublicOnly: boolean;
-  /** Never shown, whatever the message says. */
+  /** Removed from every message. */
   readonly secrets: readonly string[];
 }
 
@@ -99,7 +99,7 @@ const REASONS: readonly Reason[] = [
   },
 ];
 
-/** What it looks like when a registry lies in a private network and nobody vouched for it. */
+/** The failures of a registry in a private network that the operator did not allow. */
 const HIDDEN_REASONS: ReadonlySet<string> = new Set(['unknown_host', 'unreachable']);
 const PRIVATE_HINT =
   '; one in a private network has to be named with `svc engine start --trusted-registry HOST`';

@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Staging } from './staging.ts';
 
-/** For about as long as a program needs to notice that nobody reads what it says. */
+/** Writes for about as long as a program needs to notice that its pipe has no reader. */
 const WRITE =
   'const { writeFileSync } = require("fs"); const end = Date.now() + 700;\
 for (let i = 0; Date.now() < end; i++) try { writeFileSync(`${process.argv[1]}/${i}`, ""); } catch { break; }';
 
-test('what programs of a killed engine still write keeps nobody from clearing up', async (t) => {
+test('files that programs of a killed engine still write do not prevent the cleanup', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-staging-'));
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 20 }));
   const left = join(folder, 'left');

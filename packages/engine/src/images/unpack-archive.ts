@@ -65,7 +65,7 @@ class ByteCount {
   }
 }
 
-/** Whatever took the reader over, no more reaches the disk than its archive could hold, which was bounded before. */
+/** Even a compromised reader writes no more to the disk than its archive could hold, which was bounded before. */
 async function carry<Task extends ReadingTask>(
   reader: ArchiveProcess<Task>,
   stdin: Writable,

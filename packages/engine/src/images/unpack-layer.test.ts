@@ -245,7 +245,7 @@ suite('a hostile layer', () => {
     );
   });
 
-  test('ids that no sandbox can map become nobody', async (t) => {
+  test('ids that no sandbox can map become the overflow id', async (t) => {
     const { folder } = await workplace(t);
     const pax = { uid: '100000', gid: '4294967295' };
     await unpack(
@@ -290,7 +290,7 @@ suite('a hostile layer', () => {
     const { folder } = await workplace(t);
     const entries = Array.from({ length: 1001 }, (_, index) => ({ name: `f${index}`, body: '' }));
     await refuses(unpack(await tarOf(entries), folder, { maxEntries: 1000 }), /more than 1000 files/);
-    // Ten names, but a thousand folders that nobody mentioned and that tar would make.
+    // Ten names, but a thousand parent folders that tar would make.
     const deep = Array.from({ length: 10 }, (_, index) => ({
       name: `${Array.from({ length: 100 }, () => `d${index}`).join('/')}/f`,
       body: '',

@@ -21,7 +21,7 @@ test('a range of the pool is known by the sandboxes that have its addresses', ()
   }
 });
 
-test('the first address is the gateway, the second and following are for sandboxes, the last one is nobody’s', () => {
+test('the first address is the gateway, the last one is not used, and those between are for sandboxes', () => {
   const pool = parseAddressPool('172.30.0.0/29');
   assert.equal(pool.gateway, '172.30.0.1');
   assert.equal(pool.size, 5);

@@ -24,7 +24,7 @@ test('when no pool is left the error says what to do', () => {
   );
 });
 
-test('an engine gets the same pool again, whatever has been set up on the host since', async (t) => {
+test('an engine gets the same pool again after networks were added to the host', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-pool-'));
   t.after(() => rm(folder, { recursive: true }));
   const first = await chooseAddressPool(join(folder, 'run'), 'abcdef01');

@@ -5,7 +5,7 @@ import { connectedNetworks, distinctNetworks } from './connected-networks.ts';
 
 const network = (base: string, prefixLength: number) => ({ interface: 'eth0', base, prefixLength });
 
-test('networks are told once, by their first address, and not inside a larger one', () => {
+test('networks are listed once, by their first address, without those inside a larger one', () => {
   const networks = [
     network('10.1.2.3', 24),
     network('10.1.2.0', 24),
@@ -18,7 +18,7 @@ test('networks are told once, by their first address, and not inside a larger on
 });
 
 test('the networks of this host are read', async () => {
-  const networks = await connectedNetworks('v-nobody-');
+  const networks = await connectedNetworks('v-none-');
   const isConnected = Object.values(networkInterfaces())
     .flat()
     .some((each) => each?.family === 'IPv4' && !each.internal);

@@ -10,11 +10,11 @@ export interface DenialWatchOptions {
   readonly logger: Pick<Logger, 'warn'>;
 }
 
-/** How often it is looked while nobody waits for it, and while somebody does. */
+/** The poll interval without watchers, and with one. */
 const CALM_MS = 10_000;
 const WATCHED_MS = 1000;
 
-/** Looks now and then at what the packet filter denied; more often while somebody watches. */
+/** Polls the packet filter for denied packets and reports them; more often while there are watchers. */
 export class DenialWatch {
   readonly #options: DenialWatchOptions;
   #looking: Promise<void> | null = null;
@@ -22,7 +22,7 @@ export class DenialWatch {
   #timer: NodeJS.Timeout | null = null;
   #watchers = 0;
   #isOpen = false;
-  /** Packets by interface that were told before they were counted. */
+  /** Packets by interface that were reported before the counter had them. */
   readonly #ahead = new Map<string, number>();
 
   constructor(options: DenialWatchOptions) {
@@ -34,14 +34,14 @@ export class DenialWatch {
     this.#plan();
   }
 
-  /** What is denied from now on is not told. */
+  /** Denials from now on are not reported. */
   close(): void {
     this.#isOpen = false;
     this.#ahead.clear();
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  /** Until it is disposed of, what is denied is told within a second or so. */
+  /** Until it is disposed of, denials are reported within about a second. */
   watch(): Disposable {
     this.#watchers += 1;
     this.#plan();
@@ -54,7 +54,7 @@ export class DenialWatch {
     };
   }
 
-  /** Returns when everything was told that had been denied before the call. Never rejects. Those who ask at a time share a look. */
+  /** Returns when all denials before the call were reported. Never rejects. Concurrent calls share one poll. */
   async look(): Promise<void> {
     if (!this.#isOpen) return;
     if (this.#looking === null) return await this.#begin();
@@ -81,7 +81,7 @@ export class DenialWatch {
     }
   }
 
-  /** What was told and is yet to be counted is taken off the next time; names of interfaces are never used again. */
+  /** Reported packets that the counter does not have yet are subtracted at the next poll; names of interfaces are never reused. */
   #leftOut({ hostInterface, packets, places }: DeniedPackets): number {
     const ahead = places.reduce((sum, { count }) => sum + count, 0);
     const left = packets - ahead - (this.#ahead.get(hostInterface) ?? 0);

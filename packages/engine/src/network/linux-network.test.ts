@@ -181,7 +181,7 @@ test('an unreadable record of an interrupted start is cleaned up', async () => {
   assert.deepEqual(await engine.traces(), []);
 });
 
-/** A process that ended counts as gone, also while nobody has collected its exit code. */
+/** False for an ended process, also for a zombie. */
 async function isRunning(pid: number): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => 'State:\tX');
   return !/^State:\t[ZX]/m.test(status);

@@ -7,8 +7,8 @@ import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { RequestedInterface } from './requested-interface.ts';
 
 /**
- * Where a sandbox lives on the network, and as whom: a user namespace whose root is an unprivileged range of
- * host ids, and a network namespace owned by it, wired up as the policy says.
+ * The network place of a sandbox: a user namespace that is mapped to an unprivileged range of host ids, and a network namespace owned
+ * by it, connected as the policy says.
  */
 export interface Slot {
   /** Names the slot on this host. Made by the engine; safe as a file name. */
@@ -35,17 +35,17 @@ export interface SlotLink {
 }
 
 /**
- * How a sandbox is wired, which has to be known before it exists, because prepared slots are wired for it: nothing but itself, or a
- * link over which it reaches public addresses and our resolver. `setPolicy` changes what it reaches.
+ * How a sandbox is connected, which has to be known before it exists, because slots are prepared for it: loopback only, or a link over
+ * which it reaches public addresses and our resolver. `setPolicy` changes what it reaches.
  */
 export type Reach = 'loopback' | 'public';
 
-/** What of a sandbox outlives the engine that started it. */
+/** The network state of a sandbox that outlives the engine that started it. */
 export interface KeptSlot {
   readonly key: string;
   readonly policy: ResolvedPolicy;
   readonly interception?: Interception | null;
-  /** Whose sandbox it is, see `setPolicy`. */
+  /** The scope of the sandbox, see `setPolicy`. */
   readonly scope?: string | null;
 }
 
@@ -55,18 +55,18 @@ export interface Traffic {
 }
 
 /**
- * What the packet filter denies is told from time to time: some seconds later, within a second while somebody watches, and with
- * `look` at once. `look` returns when everything was told that had been denied before the call, and never rejects.
+ * Packets that the filter denied are reported after some seconds, within a second while there is a watcher, and at once with `look`.
+ * `look` returns when all denials before the call were reported, and never rejects.
  */
 export interface Denials {
   look(): Promise<void>;
   watch(): Disposable;
 }
 
-/** What decisions about a sandbox rest on, beside its policy. */
+/** The inputs of a decision besides the policy of the sandbox. */
 export interface DecisionContext {
   readonly hostNetworks: HostNetworks;
-  /** What the sandbox has resolved, where its policy makes a difference of it. */
+  /** The names that the sandbox has resolved, where its policy depends on names. */
   readonly known: readonly KnownName[];
 }
 
@@ -75,18 +75,18 @@ export interface DecisionContext {
  * - `recover` comes first. It finds the slots of an earlier process of this engine: those in `keep` stay usable and are
  *   returned, all others are removed. A slot in `keep` that does not exist any more is missing from the answer.
  * - `acquire` never hands out a slot twice, also not after a restart; it takes a prepared slot when one is ready. It fails
- *   with `insufficient_capacity` when all addresses are in use. With a `requested` the link is as that says, and made for it; an address
+ *   with `insufficient_capacity` when all addresses are in use. With a `requested` interface a new link is made as it says; an address
  *   that another sandbox has fails with `invalid_sandbox_config`.
  * - With reach `loopback` the namespace has no interface but lo.
  * - With reach `public` the sandbox reaches public addresses and DNS at `link.nameserver`, and never the host, its
  *   loopback, private, link-local, metadata or multicast addresses, or another sandbox, over IPv4 or IPv6.
  * - `setPolicy` changes what a slot with a link may reach, at once and for connections that exist too; when it fails, the old policy
  *   holds. After a restart a slot that is kept never reaches what its policy forbids, not for a moment. A slot without a link reaches
- *   nothing, whatever its policy. With `interception` connections to its ports are read on their way, by the authority whose
- *   certificate `authorityCertificate` is. Connections that have to be judged by what they say, or read, are so by a process that sees
- *   those of one `scope` alone; null is a scope like any other.
- * - `onReport` tells what was decided about what sandboxes do: whatever is denied, as far as it is not too much, and some of what is
- *   allowed. Before `release` returns everything was told.
+ *   nothing under any policy. With `interception` connections to its ports are decrypted with certificates of the authority
+ *   `authorityCertificate`. Connections that have to be judged by their content, or decrypted, go through a proxy process that serves
+ *   one `scope` alone; null is a scope like any other.
+ * - `onReport` is called with decisions about traffic of sandboxes: denials up to a rate limit, and samples of allowed traffic. All
+ *   reports of a slot come before `release` returns.
  * - `release` returns when nothing of the slot is left, and succeeds when it is already gone, so cleanup can be repeated.
  *   Processes of the sandbox must have ended.
  * - `close` stops helpers and removes prepared slots; slots that are in use stay, cut off from DNS until the next `recover`.
@@ -96,7 +96,7 @@ export interface Network {
   acquire(reach: Reach, signal: AbortSignal, requested?: RequestedInterface | null): Promise<Slot>;
   /** @throws PlatformError `invalid_sandbox_config` for an interface that no sandbox of this host could have. */
   checkInterface(requested: RequestedInterface): void;
-  /** What this engine lets sandboxes reach at most: `setPolicy` and `recover` hold every policy to it. */
+  /** The most that sandboxes of this engine may reach: `setPolicy` and `recover` limit every policy to it. */
   readonly ceilings: readonly Ceiling[];
   /** Whether sandboxes with a link have IPv6 too. */
   readonly hasIpv6: boolean;
@@ -106,12 +106,12 @@ export interface Network {
     interception?: Interception | null,
     scope?: string | null,
   ): Promise<void>;
-  /** PEM. Sandboxes whose connections are read have to trust it. */
+  /** PEM. Sandboxes whose connections are decrypted have to trust it. */
   readonly authorityCertificate: string;
   /** Called with the key of a slot, until it is released. */
   onReport: (key: string, report: NetworkReport) => void;
   readonly denials: Denials;
-  /** null: of a sandbox that does not run. */
+  /** null: for a sandbox that does not run. */
   decisionContext(slot: Slot | null): Promise<DecisionContext>;
   release(key: string): Promise<void>;
   /** Bytes as the sandbox sees them: received by it, sent by it. Zero when the slot has no link or is gone. */

@@ -183,7 +183,7 @@ test('a name that no rule allows is not asked for, over UDP or TCP, at the gatew
   assert.ok(!internet.received.some((text) => text.includes('secret-')));
 });
 
-test('names may lead to private addresses where a rule about addresses allows them, or nobody protects', async () => {
+test('names may lead to private addresses where a rule about addresses allows them, or without rebind protection', async () => {
   const dnsRule = allow({ group: 'host' }, { ports: [{ start: 53, end: 53 }] });
   const guarded = await slotWith(rules(dnsRule, allow('any')));
   const meant = await slotWith(rules(dnsRule, allow({ cidr: '10.77.0.0/16' })));
@@ -365,7 +365,7 @@ test('a policy outlives the engine, and nothing of it outlives the slot', async 
   assert.doesNotMatch(await own.table(), new RegExp(slot.key));
 });
 
-test('other ways to resolve names are closed, whatever a policy says', async () => {
+test('other ways to resolve names are closed under every policy', async () => {
   const slot = await slotWith({ policy: { default_egress: 'allow' } });
   const send = (port: number, text: string): Attempt => ({
     kind: 'udp',
@@ -374,7 +374,7 @@ test('other ways to resolve names are closed, whatever a policy says', async () 
     text,
   });
   assert.deepEqual(await probeBriefly(slot.networkNamespace, tcp(internet.publicAddress, 853)), ['silence']);
-  // Nobody listens there: without the packet filter it would be refused, not silent.
+  // No listener there: without the packet filter it would be refused, not silent.
   assert.deepEqual(await probe(slot.networkNamespace, tcp(internet.publicAddress, 854)), ['ECONNREFUSED']);
   await probe(slot.networkNamespace, send(5353, 'mdns'));
 });

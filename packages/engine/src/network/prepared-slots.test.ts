@@ -39,7 +39,7 @@ test('slots are made ahead, four at a time, up to the target', async (t) => {
   assert.equal(orders.length, 0);
 });
 
-test('whoever waits gets the next slot that is made, in turn, and each slot goes to one only', async (t) => {
+test('waiting callers get finished slots in order, and each slot goes to one caller', async (t) => {
   const { slots, orders } = workshop(t, 0);
   const taken = [slots.take(never), slots.take(never)];
   for (const { finish } of orders) finish();
@@ -58,7 +58,7 @@ test('a failure reaches one that waits; the others get theirs', async (t) => {
   assert.equal((await second).key, 'slot2');
 });
 
-test('a failure that nobody waits for is a warning, and does not keep the next taker from trying at once', async (t) => {
+test('a failure without a waiting caller is a warning, and the next caller tries again at once', async (t) => {
   const { slots, orders, warnings } = workshop(t, 1);
   orders[0]?.fail(new Error('no luck'));
   await waitUntil(() => warnings.length === 1);
@@ -69,7 +69,7 @@ test('a failure that nobody waits for is a warning, and does not keep the next t
   assert.ok(await taken);
 });
 
-test('a slot made for somebody who gave up goes to the next', async (t) => {
+test('a slot made for a caller that gave up goes to the next caller', async (t) => {
   const { slots, orders } = workshop(t, 0);
   const impatient = new AbortController();
   const given = slots.take(impatient.signal);
@@ -80,7 +80,7 @@ test('a slot made for somebody who gave up goes to the next', async (t) => {
   assert.equal((await slots.take(never)).key, 'slot1');
 });
 
-test('close fails those who wait and removes every slot that nobody took', async (t) => {
+test('close rejects waiting callers and removes every slot that was not taken', async (t) => {
   const { slots, orders, removed } = workshop(t, 2);
   orders[0]?.finish();
   await new Promise((resolve) => setImmediate(resolve));

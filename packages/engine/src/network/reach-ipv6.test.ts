@@ -58,7 +58,7 @@ test('a sandbox reaches public IPv6 addresses, behind the address of the host, w
   assert.equal(await command('ip', '-o', '-6', 'address', 'show', 'dev', slot.link.hostInterface), '');
 });
 
-/** Somebody of this host who answers whoever comes. */
+/** A server on this host that answers every connection. */
 async function listenHere(): Promise<{ readonly port: number } & AsyncDisposable> {
   const server = createServer((socket) => void socket.on('error', () => undefined).end('you are inside'));
   server.listen(0, '::');
@@ -73,7 +73,7 @@ async function listenHere(): Promise<{ readonly port: number } & AsyncDisposable
   };
 }
 
-test('nobody else is reached over IPv6: not this host, its networks, other sandboxes, nor what does not leave a link', async () => {
+test('only public addresses are reached over IPv6: not this host, its networks, other sandboxes or link-local addresses', async () => {
   await using here = await listenHere();
   const { gateway } = slot.link.ipv6;
   const [metadata = '', translated = '', tunnelled = ''] = internet.closedIpv6Addresses;
@@ -133,7 +133,7 @@ test('nothing leaves a sandbox under an address that is not its own, and nothing
     [],
   );
 
-  // Router and neighbour advertisements, from its own address and as anybody: counted behind our first chain.
+  // Router and neighbour advertisements, from its own address and from a forged one: counted behind our first chain.
   await using behind = await countBehind(slot.link.hostInterface);
   for (const source of [slot.link.ipv6.address, 'fe80::7'])
     await inside(slot, `/usr/bin/python3 -c '${ADVERTISE}' ${source} ff02::1 ${slot.link.ipv6.gateway}`);
@@ -186,7 +186,7 @@ test('rules about names know their IPv6 addresses, and lead to the proxy over bo
   assert.deepEqual(
     await probeBriefly(other.networkNamespace, reach),
     ['silence'],
-    'nobody has asked for it yet',
+    'the name was not resolved yet',
   );
   const ask = (server: string, name = 'dual.example'): Attempt => ({
     kind: 'dns',
@@ -195,14 +195,14 @@ test('rules about names know their IPv6 addresses, and lead to the proxy over bo
     transport: 'udp',
     type: AAAA,
   });
-  // Whomever a question is sent to, over whichever family, our resolver answers.
-  const [own, anybody, denied] = await probe(
+  // Queries to any server, over both families, are answered by our resolver.
+  const [own, foreign, denied] = await probe(
     other.networkNamespace,
     ask(other.link.nameserver),
     ask('2001:4860:4860::8888'),
     ask('2001:4860:4860::8888', 'public.example'),
   );
-  assert.deepEqual([own, anybody, denied], ['0.0.0.1', '0.0.0.1', 'rcode 3']);
+  assert.deepEqual([own, foreign, denied], ['0.0.0.1', '0.0.0.1', 'rcode 3']);
   assert.deepEqual(await probe(other.networkNamespace, reach), [`you are ${internet.hostIpv6Address}`]);
   const { known } = await network.decisionContext(other);
   assert.deepEqual(
@@ -212,7 +212,7 @@ test('rules about names know their IPv6 addresses, and lead to the proxy over bo
   assert.match(await engine.table(), /tproxy ip6 to/);
 });
 
-test('what was denied over IPv6 is reported with its address', async () => {
+test('a denial over IPv6 is reported with its address', async () => {
   const lines: string[] = [];
   network.onReport = (key, { decisions }) => {
     if (key !== other.key) return;

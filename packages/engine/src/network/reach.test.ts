@@ -117,7 +117,7 @@ test('a sandbox reaches no service of the host on any of its addresses', async (
     tcp(slot.link.gateway, await resolverPort()),
   );
   for (const outcome of outcomes) assert.match(outcome, /^(silence|EACCES|ENETUNREACH)$/);
-  // 127.0.0.1 is the sandbox's own loopback, where nobody listens.
+  // 127.0.0.1 is the sandbox's own loopback, which has no listener.
   assert.deepEqual(await probe(slot.networkNamespace, tcp('127.0.0.1', port)), ['ECONNREFUSED']);
 });
 
@@ -128,7 +128,7 @@ test('a sandbox reaches neither private nor metadata addresses that the host its
   assert.deepEqual(await probeBriefly(slot.networkNamespace, ...hidden), ['silence', 'silence']);
 });
 
-test('nobody reaches into a sandbox: not another one, not the host, not the outside', async (t) => {
+test('a sandbox is not reachable from another sandbox, the host or outside', async (t) => {
   const [target, other] = await Promise.all([publicSlot(), publicSlot()]);
   const line = inNamespace(
     target.networkNamespace,

@@ -26,12 +26,12 @@ const KEY_LENGTH = 12;
 const LINK_NAME_LETTERS = 5;
 /** What every link has to carry for IPv6 to be on it. */
 const IPV6_MIN_MTU = 1280;
-/** Of links whose sandbox asks for none. Where a way out takes less, the packet filter and the host say so. */
+/** For links without a requested MTU. Where a route takes less, the packet filter and the host report it. */
 const DEFAULT_MTU = 1500;
-/** Says that nobody bought it from the registry of makers. */
+/** The first byte of a locally administered address. */
 const LOCAL_MAC = '02';
 
-/** Who gets which address, ids and names. What is planned is taken until it is given back. */
+/** Allocates address, ids and names for slots; they stay allocated until they are given back. */
 export class SlotPlans {
   readonly #options: SlotPlansOptions;
   readonly #indexes: SlotIndexes;
@@ -58,12 +58,12 @@ export class SlotPlans {
     this.#indexesFor(requested);
   }
 
-  /** Whether nobody has what is asked for, or not all of it. */
+  /** Whether an address that fits the request is free. */
   isFree(requested: RequestedInterface): boolean {
     return this.#indexes.hasFree(this.#indexesFor(requested));
   }
 
-  /** Whether the slot keeps an address that is asked for from others, be it without a link. */
+  /** Whether the slot holds an address that fits the request, also when it has no link. */
   keeps({ idBase }: Slot, requested: RequestedInterface): boolean {
     const { first, last } = this.#indexesFor(requested);
     const index = (idBase - this.#options.firstHostId) / IDS_PER_SLOT;

@@ -147,7 +147,7 @@ export class SlotPolicies {
     await Promise.all(held.map((each) => this.#rejudge(each, this.#pins.of(each.link.address))));
   }
 
-  /** The rules hold already, for whatever is new; that old connections could not be looked at is no reason to take them back. */
+  /** Ends existing connections that the new rules deny. The rules apply to new ones already, so a failure is a warning only. */
   async #rejudge({ link, policy, interception }: Held, pins: readonly Pin[]): Promise<void> {
     const { hostNetworks, logger } = this.#options;
     // A sandbox that has sent nothing has no connection either, and most get their rules before they run.

@@ -21,9 +21,9 @@ interface SlotsOptions {
   readonly plans: SlotPlans;
   readonly records: SlotRecords;
   readonly filter: Pick<PacketFilter, 'admit' | 'dismiss'>;
-  /** While the namespaces of a slot go: its counters can still be read. */
+  /** Called while the namespaces of a slot are removed: its counters can still be read. */
   readonly onLeaving: (slot: Slot) => Promise<void>;
-  /** The packet filter knows the slot no more: nor should anybody else. */
+  /** Called when the packet filter has no entry of the slot any more. */
   readonly onLeft: (slot: Slot) => Promise<void>;
 }
 
@@ -99,7 +99,7 @@ export class Slots {
     }
   }
 
-  /** Returns when nothing of the slot is left. Can be repeated; whoever comes while it is going waits for the same removal. */
+  /** Returns when nothing of the slot is left. Can be repeated; concurrent calls wait for the same removal. */
   async release(key: string): Promise<void> {
     const record = this.#byKey.get(key);
     if (record === undefined) return;
@@ -141,8 +141,8 @@ export class Slots {
 }
 
 /**
- * A veth goes with its namespace, in the background and many at a time, which is far cheaper than deleting it; but a
- * namespace that somebody still holds keeps it. After a while it is deleted, which takes the sandbox off the network.
+ * The kernel removes a veth with its namespace, in the background and in batches, which is far cheaper than deleting it; but a
+ * namespace with references keeps its veth. After a timeout it is deleted, which disconnects the sandbox.
  */
 async function waitUntilLinkIsGone(name: string, hostCalls: HostCalls): Promise<void> {
   const deadline = performance.now() + LINK_TIMEOUT_MS;

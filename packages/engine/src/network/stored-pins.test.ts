@@ -33,7 +33,7 @@ test('the next engine knows what sandboxes that are still there were told', (t) 
   assert.deepEqual(namesOf(next, ONE), ['a.test', 'b.test']);
   assert.ok(next.of(ONE).every(({ seconds }) => seconds > 0 && seconds <= 60));
   assert.deepEqual([...next.byAddress().keys()], [ONE]);
-  assert.ok(!readFileSync(file, 'utf8').includes(OTHER), 'whoever has the address next knows nothing');
+  assert.ok(!readFileSync(file, 'utf8').includes(OTHER), 'the next sandbox with the address gets no names');
 });
 
 test('a sandbox that is gone leaves nothing to the next that has its address', (t) => {

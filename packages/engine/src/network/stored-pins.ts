@@ -6,23 +6,23 @@ import { formatAddress, parseAddress, type Address } from '../policy/address.ts'
 interface Known {
   readonly name: string;
   readonly address: Address;
-  /** By the clock of the host, which goes on while no engine runs. */
+  /** Wall-clock time, because it continues while no engine runs. */
   readonly expiresAt: number;
 }
 
-/** A line of the file: a sandbox has learnt something, or is gone. */
+/** A line of the file: a sandbox resolved a name, or is gone. */
 type Line = { readonly client: string } & (
   | { readonly name: string; readonly address: string; readonly expiresAt: number }
   | { readonly gone: true }
 );
 
 const MAX_PINS_PER_CLIENT = 4096;
-/** The file is written anew when it has so many lines more than there are pins. */
+/** The file is compacted when it has this many lines more than there are pins. */
 const MAX_SPARE_LINES = 8192;
 
 /**
- * What sandboxes know of names, for the resolver, the proxies and the engine that come next: programs keep addresses for as long as they were
- * told to, whoever is replaced meanwhile. A pin that cannot be written is lost with the engine, no earlier.
+ * Keeps the addresses that sandboxes have resolved, across restarts of the resolver, the proxies and the engine: programs use an
+ * address until its TTL ends. A pin that cannot be written is lost when the engine ends, not earlier.
  */
 export class StoredPins {
   readonly #file: string;
@@ -35,7 +35,7 @@ export class StoredPins {
     this.#logger = logger;
   }
 
-  /** Reads what an earlier engine has left, of these sandboxes alone: another may have the address of one that is gone. */
+  /** Reads the file of an earlier engine, for these sandboxes alone: a new sandbox may have the address of one that is gone. */
   load(clients: ReadonlySet<string>): void {
     this.#known.clear();
     for (const line of readLines(this.#file)) {
@@ -60,7 +60,7 @@ export class StoredPins {
     if (this.#known.delete(client)) this.#append([{ client, gone: true }]);
   }
 
-  /** What each sandbox was told and has not expired. */
+  /** The pins of each sandbox that have not expired. */
   byAddress(): ReadonlyMap<string, readonly Pin[]> {
     return new Map([...this.#known.keys()].map((client) => [client, this.of(client)]));
   }
@@ -82,7 +82,7 @@ export class StoredPins {
     const known = this.#known.get(client) ?? new Map<string, Known>();
     this.#known.set(client, known);
     const key = `${name} ${address}`;
-    // Again at the end: the oldest go first.
+    // Moved to the end: the oldest are evicted first.
     known.delete(key);
     known.set(key, { name, address: parsed, expiresAt });
     const [oldest] = known.keys();
@@ -116,7 +116,10 @@ export class StoredPins {
     try {
       write();
     } catch (error) {
-      this.#logger.warn({ error }, 'What sandboxes know of names will not outlive this engine');
+      this.#logger.warn(
+        { error },
+        'Resolved addresses of sandboxes could not be stored and will not outlive this engine',
+      );
     }
   }
 }
@@ -133,10 +136,10 @@ function readLines(file: string): readonly Line[] {
         try {
           return text === '' ? [] : [JSON.parse(text) as Line]; // Only engines write this file.
         } catch {
-          return []; // Cut short by a kill.
+          return []; // Truncated by a kill.
         }
       });
   } catch {
-    return []; // Nobody has learnt anything.
+    return []; // The first engine of this folder has no file.
   }
 }

@@ -83,7 +83,7 @@ test('no name that a connection could say changes the decision of one that needs
   );
 });
 
-test('without a policy: names, public addresses, and whoever comes in through a published port', () => {
+test('without a policy names, public addresses and connections through published ports are allowed', () => {
   const policy = resolvePolicy(undefined);
   const action = (given: Flow) => decide(policy, given, HOST_NETWORKS).action;
   assert.equal(action(flow('93.184.215.14')), 'allow');

@@ -60,7 +60,7 @@ test('a name is judged at each address that the sandbox resolved it to; one that
   const both = ask(given, to('a.example'), pin('a.example', '5.6.7.8'), pin('a.example', '9.9.9.9'));
   assert.deepEqual([both.action, both.rule?.index], ['deny', 0]);
   assert.match(both.reason, /^a\.example:443\/tcp \(at 9\.9\.9\.9\) is denied by rule 0/);
-  // An address that nobody was led to is not the name's.
+  // An address that the name did not resolve to does not belong to it.
   assert.equal(ask(given, to('5.6.7.8')).action, 'deny');
 });
 
@@ -75,7 +75,7 @@ test('a name that is not resolved is judged as a public address that no range is
   assert.equal(ask(given, to('a.example', 80)).decidedBy, 'default');
 });
 
-test('a name that may not be asked for is denied, whatever is known of it', () => {
+test('a denied name stays denied after it was resolved', () => {
   const given = network(rule('deny', { domain: 'bad.example' }), rule('allow', 'any'));
   const answer = ask(given, to('bad.example'), pin('bad.example', '5.6.7.8'));
   assert.deepEqual([answer.action, answer.decidedBy, answer.rule?.index], ['deny', 'name', 0]);
@@ -110,7 +110,7 @@ test('what is no host, and a port that is missing, are refused by name', () => {
     );
 });
 
-test('who comes in is judged by rules about ingress, at the port inside', () => {
+test('incoming connections are judged by ingress rules, at the port inside the sandbox', () => {
   const given: Network = {
     policy: {
       default_ingress: 'deny',
@@ -132,7 +132,7 @@ test('who comes in is judged by rules about ingress, at the port inside', () => 
     from('10.1.1.1', 81).reason,
     'port 81/tcp from 10.1.1.1 is denied by default_ingress: no rule fits',
   );
-  assert.throws(() => from('a.example', 80), /of who comes in/);
+  assert.throws(() => from('a.example', 80), /of the connecting client/);
   assert.equal(ask({ enabled: false }, { ...to('10.1.1.1'), direction: 'ingress' }).decidedBy, 'no_network');
 });
 

@@ -108,7 +108,7 @@ function explainIngress(
 ): Explanation {
   const { host, port, protocol } = question;
   const address = parseAddress(host);
-  if (address === null) throw invalid('host', 'must be an address, of who comes in');
+  if (address === null) throw invalid('host', 'must be the address of the connecting client');
   if (protocol !== 'tcp' && protocol !== 'udp') throw invalid('protocol', 'must be tcp or udp, as ports are');
   if (port === 0) throw invalid('port', 'is needed, from 1 to 65535: the one inside');
   const outside = seenFromPorts(hostNetworks);

@@ -4,7 +4,7 @@ import { cidr, formatAddress, type Address } from './address.ts';
 import { classify, isPublicEverywhere, type HostNetworks } from './groups.ts';
 
 /**
- * As the registries have them, written down once more: whoever changes the lists of the product changes them here for a reason.
+ * A second copy of the registries, so that a change of the product's lists is made here deliberately.
  * https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry
  */
 const SPECIAL = `

@@ -72,7 +72,7 @@ const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string
   secret: 'a request had the placeholder of a secret that this host may not have',
   not_readable: 'only what can be read may pass here (an intercepted port, or network.strict)',
   not_one_host: 'a request was for another host than its connection',
-  malformed: 'it begins in a way that nobody can read',
+  malformed: 'it does not begin with a readable TLS or HTTP message',
   upstream_unreachable: 'the host does not answer',
   upstream_not_verified: 'the certificate of the host could not be verified (network.tls.verify_upstream)',
 };

@@ -72,7 +72,7 @@ test('an opaque folder of a layer hides what lies below', async () => {
   assert.equal(await host.asGuest(slot, 'ls "$1/etc"', [above]), 'seen\n');
 });
 
-test('the mount points of a sandbox are real folders whatever the image has in their place', async () => {
+test('the mount points of a sandbox are real folders, also where the image has other files', async () => {
   await using host = await makeRealHost();
   const [slot] = host.slots;
   const rootfs = host.open();
@@ -213,7 +213,7 @@ test('files of other disks and folders stay closed to a guest that knows where t
   assert.match(await look(''), /disks/, 'the guest cannot look at anything, so the above proves nothing');
 });
 
-test('a root file system is open to root of its own sandbox and to nobody else on the host', async () => {
+test('on the host only root of its own sandbox can open a root file system', async () => {
   await using host = await makeRealHost();
   const [slot, other] = host.slots;
   const rootfs = host.open();

@@ -125,7 +125,7 @@ test('disks that rest, and those of another size, are made for themselves', asyn
   assert.deepEqual(await host.leftovers(), []);
 });
 
-test('one that somebody has unmounted is mounted again', async () => {
+test('a prepared disk that was unmounted is mounted again', async () => {
   await using host = await makeRealHost();
   const rootfs = await openReady(host);
   const stage = (await host.mounts()).find((path) => path.includes('/stages/'));
@@ -159,7 +159,7 @@ test('what an engine that was killed had ready is removed by the next one', asyn
   assert.deepEqual(await host.leftovers(), []);
 });
 
-test('none is made while somebody takes them, nor after the end, and a failure is for the next to try again', async () => {
+test('disks are prepared neither during a take nor after the end, and a failure is tried again at the next take', async () => {
   const made: string[] = [];
   const removed: string[] = [];
   let fails = true;

@@ -13,7 +13,7 @@ test('with enough for all, everybody gets what it wants', () => {
   assert.deepEqual(distributeSpace(requests, 5 * GIB), [4 * GIB, GIB]);
 });
 
-test('with too little, whoever writes gets more than whoever rests, and leaves what it does not need', () => {
+test('with too little space a disk with more weight gets more, and leaves what it does not need', () => {
   const rests = { wantedBytes: 8 * GIB, weight: 1 };
   const writes = { wantedBytes: 8 * GIB, weight: 3 };
   assert.deepEqual(distributeSpace([rests, writes], 4 * GIB), [GIB, 3 * GIB]);

@@ -10,7 +10,7 @@ test('what was shared holds while there is as much room as was granted, and not 
   const room = new GrantedSpace(GRANTED);
   assert.ok(room.holds(GRANTED));
   assert.ok(room.holds(1.1 * GRANTED));
-  assert.ok(!room.holds(GRANTED - 1), 'somebody else has used the disk');
+  assert.ok(!room.holds(GRANTED - 1), 'other files have used the space');
   assert.ok(!room.holds(1.2 * GRANTED), 'there is more to share');
 });
 

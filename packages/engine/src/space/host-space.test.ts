@@ -58,7 +58,7 @@ test('disks are asked when the host has written something, set it aside or gone 
   assert.equal(
     looksOf(() => writeFileSync(file, Buffer.alloc(4 * MIB, 1))),
     1,
-    'by whoever does not count',
+    'space that no counted write took',
   );
   assert.equal(
     looksOf(() => rmSync(file)),

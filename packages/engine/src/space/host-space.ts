@@ -19,19 +19,19 @@ const MOST_RESERVE_BYTES = 1024 * MIB;
 /** Beyond the reserve: taken, so that it can be given back. A fortieth of the disk and at most this. */
 const MOST_BALLAST_BYTES = 128 * MIB;
 const BALLAST_PIECES = 8;
-/** Between the first piece and the second; then twice as long each time. Whoever fills the disk takes a piece too, and most give up by then. */
+/** The delay between the first two pieces; it doubles each time. A program that fills the disk takes a piece too, and most give up by then. */
 const BALLAST_PAUSE_MS = 1000;
 const CALM_MS = 1000;
 /** While disks together could use more than there is. What a guest writes in this time must fit into what it was granted. */
 const TIGHT_MS = 250;
 const LEAST_MS = 50;
 /**
- * While all of the host has written less than this since the last look, nobody comes near the end of a grant, and the calm pace will do:
+ * While the host has written less than this since the last check, no disk comes near the end of its grant, and the slow interval suffices:
  * this part of the smallest grant that could be larger, or so much.
  */
 const FEW_PART = 1 / 16;
 const FEW_BYTES = MIB;
-/** Nobody fills a disk faster than this: looks come more often as it fills up, whoever does it. */
+/** The assumed highest write rate: checks are more frequent the less space is left. */
 const FASTEST_BYTES_PER_MS = 2 * MIB;
 /** A disk that is mounted gets at least this much at once, where there is room. */
 const LEAST_GRANT_BYTES = 16 * MIB;
@@ -100,7 +100,7 @@ export class HostSpace {
   #isShort = false;
   #roomBytes = 0;
   #owedBytes = 0;
-  /** Granted to nobody at the last look; undefined before the first. */
+  /** Not granted to any disk at the last check; undefined before the first. */
   #sparedBytes: number | undefined;
   /** The room that was shared last; undefined when disks have come or gone since. */
   #shared: GrantedSpace | undefined;
@@ -143,7 +143,7 @@ export class HostSpace {
   }
 
   /**
-   * For whatever takes space: `neededBytes` will be written to `folder`, the data folder when absent.
+   * Checks that `neededBytes` can be written to `folder`, the data folder when absent.
    * @throws PlatformError `insufficient_storage`, and `unavailable` when the disk takes no writes
    */
   require(neededBytes = 0, folder = this.#folder): void {

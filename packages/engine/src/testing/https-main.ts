@@ -1,8 +1,8 @@
 /**
- * A server of HTTPS in a network namespace that is whoever it is asked for, on port 443, over HTTP/2 where the name begins with h2. It
- * prints who signs for it, and then every request as two lines of JSON: the name of the connection, and how it began; and when it is
- * over everything that was said. Ports 80 and 8081 answer in the same way over plain HTTP, as the host that each request names. What
- * arrives on port 443 over UDP is printed too. With a folder and a password as arguments it is a mirror.
+ * An HTTPS server for a network namespace that has a certificate for every name, on port 443, over HTTP/2 where the name begins with
+ * h2. It prints the certificate of its authority, and then every request as two lines of JSON: the name of the connection and its first
+ * bytes, and at its end everything that was sent. Ports 80 and 8081 answer in the same way over plain HTTP, as the host that each request
+ * names. Datagrams on UDP port 443 are printed too. With a folder and a password as arguments it is a mirror.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -44,7 +44,7 @@ const server = createSecureServer(
   {
     allowHTTP1: true,
     ALPNCallback: ({ servername }) => (servername.startsWith('h2') ? 'h2' : 'http/1.1'),
-    ...leafFor('nobody.test'),
+    ...leafFor('default.test'),
     SNICallback: (name, done) => done(null, createSecureContext(leafFor(name))),
   },
   (incoming, response) => void answer(incoming, response),

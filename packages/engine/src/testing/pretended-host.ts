@@ -60,7 +60,7 @@ export class PretendedHost {
         view: () => assert.fail('not asked for'),
       },
       snapshots: this.snapshots,
-      // A slot whose acquire failed is the adapter's to give back: nobody else knows its name.
+      // The adapter itself gives back a slot whose acquire failed: no other code knows its name.
       network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,
       volumes,
       guestFolders: fault.wrapSync(this.guestFolders, ['create']),

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 export const BUSYBOX_IMAGE = 'svc/busybox';
 
 /**
- * A small complete image for tests: Debian's static busybox with a link per applet in /bin, root, nobody and `user` (uid 1000, /home/user),
+ * A small complete image for tests: Debian's static busybox with a link per applet in /bin, the users root, 65534 and `user` (uid 1000, /home/user),
  * /tmp with mode 1777. Made without a network in well under a second.
  */
 export async function buildBusyboxImage(images: Images): Promise<Image> {

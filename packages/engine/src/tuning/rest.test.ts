@@ -30,7 +30,7 @@ test('repeated calls reach the runtime once, and one that was found is woken in 
   assert.deepEqual(found.calls, ['wake']);
 });
 
-test('it rests soon, unless somebody comes or is seen in it', () => {
+test('it rests after a short delay, unless it is used', () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const { calls, rest } = makeRest();
@@ -64,7 +64,7 @@ test('it rests soon, unless somebody comes or is seen in it', () => {
   }
 });
 
-test('what failed is tried again by whoever comes next', async () => {
+test('a failed change is tried again at the next one', async () => {
   const { calls, failures, rest } = makeRest();
   rest.rest();
   failures.push(new Error('the helper is gone'));

@@ -2,25 +2,28 @@ import type { Logger } from 'pino';
 import type { Runtime } from '../runtime/runtime.ts';
 
 /**
- * One that is awake takes as much of the processor in this time as to rest and to be woken take together, several times over; but who comes
- * back within it need not wait.
+ * The delay before the timers of an unused sandbox are slowed down. Calls within it find the sandbox at full speed; without slowing, it uses
+ * several times more CPU in this time than slowing it down and waking it take together.
  */
 const SOON_MS = 250;
-/** Until an interpreter is ready that nobody has asked for yet; at rest it would take seconds for that. */
+/** The same for an interpreter that is started ahead: with slow timers it would need seconds to become ready. */
 const LATER_MS = 1000;
 
 export interface RestParts {
   readonly runtime: Pick<Runtime, 'rest' | 'wake'>;
   readonly handle: string;
   readonly logger: Logger;
-  /** It outlived another engine, which may have left it either way. */
+  /** It was started by an earlier engine, so its state is unknown. */
   readonly isFound: boolean;
 }
 
-/** Whether a sandbox rests. Nobody waits for either: what is said to it meanwhile arrives, and is slower until it is awake. */
+/**
+ * Slows down the timers of a gVisor kernel while its sandbox is unused ("rest"), and wakes it on use. Both run in the background: messages
+ * that arrive meanwhile are delivered, only later.
+ */
 export class Rest {
   readonly #parts: RestParts;
-  /** Undefined: nobody knows. */
+  /** Undefined when unknown. */
   #isResting: boolean | undefined;
   #soon: NodeJS.Timeout | undefined;
   #later: NodeJS.Timeout | undefined;
@@ -30,12 +33,12 @@ export class Rest {
     this.#isResting = parts.isFound ? undefined : false;
   }
 
-  /** Unless it is woken before, or somebody is seen in it. */
+  /** Rests after a short delay, unless `wake`, `stay` or `close` come first. */
   restSoon(): void {
     this.#soon ??= setTimeout(() => this.rest(), SOON_MS).unref();
   }
 
-  /** Something was started in it that waits for its caller, and may: unless it is woken before. */
+  /** Rests after a longer delay, for a process that was started ahead, unless `wake` or `close` come first. */
   restLater(): void {
     this.#later ??= setTimeout(() => this.rest(), LATER_MS).unref();
   }
@@ -54,13 +57,13 @@ export class Rest {
     this.#become(false, runtime.wake(handle));
   }
 
-  /** It stays as it is: somebody is in it after all. */
+  /** Cancels `restSoon`, because the sandbox is in use. */
   stay(): void {
     clearTimeout(this.#soon);
     this.#soon = undefined;
   }
 
-  /** From now on it is let be. */
+  /** Cancels both timers. */
   close(): void {
     this.stay();
     clearTimeout(this.#later);
@@ -71,7 +74,7 @@ export class Rest {
     this.#isResting = isResting;
     done.catch((error: unknown) => {
       const { handle, logger } = this.#parts;
-      // Tried again by whoever comes next.
+      // The next call tries again.
       this.#isResting = undefined;
       logger.warn({ error, handle }, 'a sandbox could not be put to rest, or woken');
     });

@@ -42,9 +42,8 @@ export interface BulkBody {
 }
 
 /**
- * Carries the rest of a body over, of which only the length matters: in large pieces and in memory that is used again. Resolves
- * when all of it has been given to the response; rejects when the server has ended before, or said more than it had announced. Whoever
- * called it says what comes after that is for.
+ * Copies the rest of a body of known length in large chunks, through reused buffers. Resolves when all of it was written to the
+ * response; rejects when the server ends early or sends more than it announced. The caller writes what follows the body.
  */
 export async function carryBulk({ begun, length, upstream, divert, response }: BulkBody): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -78,8 +78,8 @@ test('bodies that never end take no more than half of what others leave, and giv
   );
 });
 
-/** Whether anybody holds anything. */
-function isTaken(nobody: HeldBytes): boolean {
-  using all = nobody.reserve(HALF_BYTES);
+/** Whether any bytes of the budget are reserved. */
+function isTaken(budget: HeldBytes): boolean {
+  using all = budget.reserve(HALF_BYTES);
   return all === null;
 }

@@ -29,8 +29,8 @@ interface Relay {
 const relays = new WeakMap<Duplex, Relay>();
 
 /**
- * Reads requests with Node's own parser, which is strict about lengths and line ends, and writes each anew: whatever two servers
- * could read in two ways ends here. It listens nowhere; connections are given to it. How long they last is for the two ends to say.
+ * Parses requests with Node's parser, which is strict about lengths and line ends, and serializes each anew, so that a request which
+ * two servers could read in two ways never passes. It does not listen; connections are handed to it. The two ends set the timeouts.
  */
 const server = createServer({
   maxHeaderSize: MAX_HEAD_BYTES,
@@ -100,7 +100,7 @@ async function answer(incoming: IncomingMessage, response: ServerResponse): Prom
   }
 }
 
-/** A request for somebody else than the connection was opened for, or of a form that could be read as one. */
+/** False for a request to another host than that of the connection, or one that could be read as such. */
 function isForHost(
   { rawHeaders, url = '', httpVersion }: IncomingMessage,
   { host, port, onForeignHost }: Exchange,

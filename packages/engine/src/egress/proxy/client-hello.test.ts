@@ -16,7 +16,7 @@ test('the greeting of a real client tells its server name and protocols', () => 
   assert.deepEqual(readClientHello(hello), { kind: 'hello', hello: expected });
 });
 
-test('a client that names nobody has no server name', async () => {
+test('a client hello without a server name has a server name of null', async () => {
   const read = readClientHello(await greeting({}));
   assert.deepEqual(read, {
     kind: 'hello',
@@ -59,7 +59,7 @@ test('names that are none are malformed', () => {
     assert.equal(readClientHello(renamed(bad.padEnd(15, 'x').slice(0, 15))).kind, 'malformed', bad);
 });
 
-test('no bytes whatever make the reader throw', () => {
+test('no input makes the reader throw', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: hello.length - 1 }),

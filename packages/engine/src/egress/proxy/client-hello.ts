@@ -1,6 +1,6 @@
-/** What a client shows of itself before anything is encrypted. */
+/** The fields of a TLS ClientHello that are used. */
 export interface ClientHello {
-  /** Lower case, without a trailing dot; null when the client names nobody. */
+  /** Lower case, without a trailing dot; null without the extension. */
   readonly serverName: string | null;
   readonly protocols: readonly string[];
   /** The client hides another name behind this one, or wants to look as if it did. */

@@ -26,7 +26,7 @@ test('bytes pass both ways, and an end on one side leaves the other open', async
   assert.equal(await exchangeTcp(proxy.port, Buffer.alloc(5_000_000, 'x')), 'got 5000000');
 });
 
-test('a megabyte that nobody reads yet stops the sender, not the proxy', async (t) => {
+test('a destination that reads nothing stops the sender, not the proxy', async (t) => {
   const { proxy } = await world(t, (socket) => {
     socket.pause();
     setImmediate(() => socket.pause());
@@ -113,7 +113,7 @@ test('a client that never finishes its first words is cut off', async (t) => {
   assert.equal(server.sockets.size, 0);
 });
 
-test('strict rules want a name in each request: they read plain requests and refuse what nobody reads', async (t) => {
+test('strict rules need a name in each request: plain requests are read, and other protocols are refused', async (t) => {
   const rules = rulesFor(['allowed.test'], { isStrict: true });
   const intercept: SandboxEgress['intercept'] = ({ client }) => client.end('read');
   const { proxy, server } = await world(t, () => undefined, { rules, intercept });

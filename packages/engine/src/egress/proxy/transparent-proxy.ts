@@ -174,7 +174,8 @@ export class TransparentProxy {
   }
 
   #read({ client, destination, egress }: Connection, flight: FirstFlight): void {
-    if (flight.kind !== 'tls' && flight.kind !== 'http') throw new Error(`Nobody reads ${flight.kind}`);
+    if (flight.kind !== 'tls' && flight.kind !== 'http')
+      throw new Error(`The proxy cannot read ${flight.kind}`);
     egress.intercept({ client, destination, flight, rules: egress.rules });
   }
 }

@@ -13,7 +13,7 @@ import { subjectHash } from './subject-hash.ts';
 
 const HOUR_MS = 3_600_000;
 
-test('OpenSSL accepts a chain of ours by its strictest rules, whatever kind of key signs', async () => {
+test('OpenSSL accepts a chain of ours by its strictest rules, with each kind of signing key', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-certificates-'));
   const { privateKey: leafKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const keys = [
@@ -74,7 +74,7 @@ test('an authority is found by the hash of its name that OpenSSL looks for', asy
   }
 });
 
-test('an authority is made once, whoever asks first, and only root reads it', async () => {
+test('concurrent callers make one authority, and only root can read it', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-authority-'));
   const path = join(folder.path, 'egress', 'authority.pem');
   const all = await Promise.all(Array.from({ length: 8 }, () => openInstallationAuthority(path)));

@@ -160,14 +160,14 @@ test('the certificate is for the name asked for, by our authority, and is kept',
   assert.equal(serials.size, 1);
 });
 
-test('a server that nobody trusted vouches for gets no request', async () => {
+test('a server with a certificate of an untrusted authority gets no request', async () => {
   await using world = await makeWorld({ isServerTrusted: false });
   await assert.rejects(world.ask('api.test'), { code: 'ECONNRESET' });
   assert.deepEqual(world.refusals, [{ name: 'api.test', reason: 'upstream_not_verified' }]);
   assert.deepEqual(world.seen, []);
 });
 
-test('a server with a certificate for somebody else gets no request', async () => {
+test('a server with a certificate for another name gets no request', async () => {
   await using world = await makeWorld({ serverNames: 'evil.test' });
   await assert.rejects(world.ask('api.test'), { code: 'ECONNRESET' });
   assert.deepEqual(world.refusals, [{ name: 'api.test', reason: 'upstream_not_verified' }]);
