@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { startWithPeople } from '../../packages/server/src/testing/people.ts';
 import type { TestServerOptions } from '../../packages/server/src/testing/test-server.ts';
-import { groupOfAddress } from '../../packages/server/src/transports/http/connection-shares.ts';
+import { groupOfAddress } from '../../packages/server/src/transports/http/connection-limit.ts';
 import { DEFAULT_LIMITS } from '../../packages/server/src/transports/http/http-limits.ts';
 
 /** Two organizations on one server: what one holds, over real connections, must not be missed by the other. */

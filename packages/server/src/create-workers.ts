@@ -18,7 +18,7 @@ import { VolumeReconciler } from './volumes/volume-reconciler.ts';
 import { WebhookWorker } from './webhooks/webhook-worker.ts';
 import type { ServerParts } from './server-parts.ts';
 
-const STILLBORN_CHECK_MS = 10 * 60_000;
+const FAILED_CHECK_MS = 10 * 60_000;
 
 export function createConvergence(
   parts: ServerParts,
@@ -51,7 +51,7 @@ export function createConvergence(
   });
 }
 
-/** What works in the background and is told of by handlers. */
+/** Background workers that handlers wake. */
 export function createWorkers(parts: ServerParts, channels: ChannelPool) {
   const { database, snapshotStore: store, logger } = parts;
   return {
@@ -81,8 +81,8 @@ export function createLimitCheck(
   return repeatEvery(restSettings.limitCheckMs, 'enforcing limits', check, logger);
 }
 
-/** None: they are kept for ever. */
-export function createStillbornRemoval(
+/** Empty when failed creates are kept for ever. */
+export function createFailedSandboxRemoval(
   { database, restSettings: { keepFailedMs }, logger }: ServerParts,
   convergence: Convergence,
 ): readonly BackgroundTask[] {
@@ -91,7 +91,7 @@ export function createStillbornRemoval(
     removeFailedCreates(database, new Date(Date.now() - keepFailedMs).toISOString(), (sandboxId) =>
       convergence.convergeSoon(sandboxId),
     );
-  return [repeatEvery(Math.min(keepFailedMs, STILLBORN_CHECK_MS), 'removing what never ran', remove, logger)];
+  return [repeatEvery(Math.min(keepFailedMs, FAILED_CHECK_MS), 'removing what never ran', remove, logger)];
 }
 
 function createVolumeReconciler({

@@ -71,7 +71,7 @@ async function serveAlone(config: ServerConfig, stop: AbortSignal): Promise<numb
 async function serveSupervised(config: ServerConfig, stop: AbortController): Promise<number> {
   // Whatever becomes of the supervisor, nobody serves without one.
   process.on('disconnect', () => stop.abort());
-  const mayServe = hearSupervisor(stop.signal);
+  const mayServe = watchSupervisor(stop.signal);
   const { loadDashboard, loadSshGateway } = await import('./web.ts');
   // What is left for later must be loaded now when the program is where the service user cannot read.
   const { loadMcp } = await import('./transports/mcp/register-mcp.ts');
@@ -93,7 +93,7 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
 }
 
 /** Answers whether we live, and resolves when we may serve or are to stop. */
-async function hearSupervisor(stop: AbortSignal): Promise<void> {
+async function watchSupervisor(stop: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.on('message', (message) => {
     if (message === PULSE) process.send?.(PULSE);

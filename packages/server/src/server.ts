@@ -5,8 +5,8 @@ import type { BackgroundTask } from './tasks/background.ts';
 import { ChannelPool } from './orchestrator/channel-pool.ts';
 import type { Convergence } from './sandboxes/convergence.ts';
 import { CodeContexts } from './code/code-contexts.ts';
-import { CallShares } from './access/call-shares.ts';
-import { authenticateNobody } from './access/authenticate.ts';
+import { FairLimit } from './access/fair-limit.ts';
+import { authenticateAsDeveloper } from './access/authenticate.ts';
 import { housekeeping } from './housekeeping.ts';
 import { EngineHealth } from './orchestrator/engine-health.ts';
 import type { ServiceProblem } from './handlers/server/health.ts';
@@ -29,14 +29,14 @@ import {
   registerChannel,
   type ChannelParts,
 } from './transports/channel/register-channel.ts';
-import { ConnectionShares } from './transports/http/connection-shares.ts';
+import { ConnectionLimit } from './transports/http/connection-limit.ts';
 import { createHttpServer } from './transports/http/create-http-server.ts';
 import { SandboxFiles } from './handlers/files/sandbox-files.ts';
 import { Guard } from './transports/http/guard.ts';
 import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
 import { KeptOutput } from './transports/mcp/toolbox/kept-output.ts';
-import type { Workbench } from './transports/mcp/toolbox/tool-scene.ts';
+import type { Workbench } from './transports/mcp/toolbox/tool-context.ts';
 import { registerMcp, type McpTransportParts } from './transports/mcp/register-mcp.ts';
 import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
@@ -46,7 +46,7 @@ import {
   createConvergence,
   createLimitCheck,
   createReconciler,
-  createStillbornRemoval,
+  createFailedSandboxRemoval,
   createWorkers,
 } from './create-workers.ts';
 import type { ServerParts } from './server-parts.ts';
@@ -85,8 +85,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const previews = previewAddresses(http, parts);
   registerPages(http, problem, parts);
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
-  const calls = new CallShares(options.maxConcurrentCalls);
-  const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
+  const calls = new FairLimit(options.maxConcurrentCalls);
+  const streams = new FairLimit(Math.ceil(options.limits.maxConnections * STREAMS_PART));
   registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
   const workers = createWorkers(parts, channels);
   const deliveries = workers.webhookWorker.outcomes;
@@ -129,7 +129,7 @@ function storeTasks(parts: ServerParts, convergence: Convergence): readonly Back
   return [
     ...housekeeping(parts),
     createLimitCheck(parts, convergence),
-    ...createStillbornRemoval(parts, convergence),
+    ...createFailedSandboxRemoval(parts, convergence),
     recordDenials(parts),
   ];
 }
@@ -156,7 +156,7 @@ function registerPages(http: FastifyInstance, problem: ServiceProblem, parts: Se
   const { authenticate, dashboard = null } = parts;
   registerHealth(http, problem);
   registerDocs(http);
-  registerLanding(http, { problem, needsKey: authenticate !== authenticateNobody, dashboard });
+  registerLanding(http, { problem, needsKey: authenticate !== authenticateAsDeveloper, dashboard });
   if (dashboard !== null) registerDashboard(http, dashboard);
 }
 
@@ -186,7 +186,7 @@ async function listen(
   {
     streams,
     previews: addresses,
-  }: { readonly streams: CallShares; readonly previews: PreviewAddresses | null },
+  }: { readonly streams: FairLimit; readonly previews: PreviewAddresses | null },
 ): Promise<void> {
   const { options, database, orchestrator, previewRecheckMs: recheckMs, logger } = parts;
   if (addresses !== null) {
@@ -202,7 +202,7 @@ async function listen(
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));
   }
   // Last of all, so that it sees what previews take too.
-  const shares = new ConnectionShares(http.server, options.limits.maxConnections);
+  const shares = new ConnectionLimit(http.server, options.limits.maxConnections);
   http.addHook('preClose', async () => await Promise.resolve(shares.dropSilent()));
   // For this name, which has two addresses, the framework would make a second server that previews do not stand before.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;

@@ -3,7 +3,7 @@ import { EngineClient, readProcessState, Watchdog, type SpareProcess } from '@sv
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
-import { authenticateNobody } from './access/authenticate.ts';
+import { authenticateAsDeveloper } from './access/authenticate.ts';
 import { withCredentials } from './access/with-credentials.ts';
 import { ensureSigningKey, resetSigningKey } from './access/signing-key.ts';
 import { LocalOrchestrator } from './orchestrator/local-orchestrator.ts';
@@ -159,6 +159,10 @@ async function chooseAuthentication(
     : await ensureSigningKey(serverFolder);
   if (shouldResetKey) await revokeAllKeys(database);
   if (isDev)
-    return { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null };
+    return {
+      authenticate: authenticateAsDeveloper,
+      identify: identifyDeveloper(database),
+      signSession: null,
+    };
   return withCredentials(database, signingKey);
 }

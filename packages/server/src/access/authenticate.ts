@@ -20,7 +20,7 @@ export function authenticateWithKeys(verifyKey: VerifyKey): Authenticate {
 }
 
 /** Development mode: every operation is allowed to everyone who can connect. */
-export const authenticateNobody: Authenticate = async () =>
+export const authenticateAsDeveloper: Authenticate = async () =>
   await Promise.resolve({ kind: 'developer', namespace: ALL_NAMESPACES });
 
 function credentialOf(header: string | undefined): string | undefined {

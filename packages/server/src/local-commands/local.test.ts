@@ -31,7 +31,7 @@ import {
 
 const run = promisify(execFile);
 const OWNER = 'ann@example.com';
-const STRANGER = 64_556;
+const OTHER_UID = 64_556;
 
 const postgres = await TestPostgres.start();
 after(() => postgres[Symbol.asyncDispose]());
@@ -189,8 +189,8 @@ test('whoever may not use the store is told who may', async (t) => {
     const { listLocalOrganizations } = await import(${JSON.stringify(join(import.meta.dirname, 'local.ts'))});
     await listLocalOrganizations({ dataFolder: ${JSON.stringify(dataFolder)} }).catch((error) => console.log(error.message));`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], {
-    uid: STRANGER,
-    gid: STRANGER,
+    uid: OTHER_UID,
+    gid: OTHER_UID,
   });
   assert.match(stdout, /belongs to another user; run this command as that user or as root/);
 });

@@ -1,4 +1,4 @@
-import { CallShares } from '../access/call-shares.ts';
+import { FairLimit } from '../access/fair-limit.ts';
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ export async function startChannelServer(
     orchestrator,
     identify,
     rateLimiter,
-    streams: new CallShares(4096),
+    streams: new FairLimit(4096),
     code,
     settings: { ...DEFAULT_CHANNEL_SETTINGS, ...settings },
     logger,

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import type { CodeRunner } from '../code/code-runner.ts';
-import { authenticateNobody } from '../access/authenticate.ts';
+import { authenticateAsDeveloper } from '../access/authenticate.ts';
 import { identifyDeveloper } from '../access/principal.ts';
 import { withCredentials } from '../access/with-credentials.ts';
 import { FakeOrchestrator } from './fake-orchestrator.ts';
@@ -126,7 +126,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     ...(rest.tracer === undefined ? {} : { tracer: rest.tracer }),
     ...(rest.previewRecheckMs === undefined ? {} : { previewRecheckMs: rest.previewRecheckMs }),
     ...(signingKey === undefined
-      ? { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null }
+      ? { authenticate: authenticateAsDeveloper, identify: identifyDeveloper(database), signSession: null }
       : withCredentials(database, signingKey)),
     logger: rest.logger ?? pino({ level: 'silent' }),
   });

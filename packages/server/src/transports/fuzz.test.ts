@@ -30,7 +30,7 @@ const HONEST_EVERY = 100;
 const JSON_TYPE = { 'content-type': 'application/json' };
 const REST_NAMES = Object.keys(REST_OPERATIONS) as RestOperationName[];
 
-interface Scene {
+interface Fixture {
   readonly server: TestServer;
   readonly http: RawHttp;
   readonly dice: RandomGenerator;
@@ -38,7 +38,7 @@ interface Scene {
   readonly statuses: Map<number, number>;
 }
 
-async function open(t: TestContext): Promise<Scene> {
+async function open(t: TestContext): Promise<Fixture> {
   const result = { status: 'success', output: '', error: '', truncated: false } as const;
   const codeRunner = { run: () => Promise.resolve(result), forget: () => undefined };
   const server = await startHealthy(t, { codeRunner });
@@ -51,7 +51,7 @@ async function open(t: TestContext): Promise<Scene> {
 }
 
 /** The objects that paths name, created again after an accepted request has removed them. */
-async function targetsOf({ server }: Scene): Promise<Readonly<Record<string, string>>> {
+async function targetsOf({ server }: Fixture): Promise<Readonly<Record<string, string>>> {
   let sandbox = await server.rest('GET', '/sandboxes/by-name/target');
   if (sandbox.status === 404) {
     const made = await server.rest('POST', '/sandboxes?start=true', { body: body('target') });
@@ -64,31 +64,31 @@ async function targetsOf({ server }: Scene): Promise<Readonly<Record<string, str
   return { sandbox_id: sandbox.body.id as string, id: volume as string, name: 'target', slug: 'default' };
 }
 
-async function sendCounted({ http, statuses }: Scene, asked: RawRequest): Promise<RawReply> {
+async function sendCounted({ http, statuses }: Fixture, asked: RawRequest): Promise<RawReply> {
   const reply = await http.send(asked);
   statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
   return reply;
 }
 
 test(`REST answers ${REQUESTS} mutated requests in words, and names the field that it refuses`, async (t) => {
-  const scene = await open(t);
-  let targets = await targetsOf(scene);
+  const fixture = await open(t);
+  let targets = await targetsOf(fixture);
   for (let count = 0; count < REQUESTS; count++) {
-    if (count % HONEST_EVERY === 0) targets = await targetsOf(scene);
+    if (count % HONEST_EVERY === 0) targets = await targetsOf(fixture);
     const name = REST_NAMES[count % REST_NAMES.length] ?? assert.fail();
     const operation: RestOperation = REST_OPERATIONS[name];
-    const asked = restRequest(operation, targets, scene.dice);
-    const reply = await sendCounted(scene, asked).catch((error: unknown) =>
+    const asked = restRequest(operation, targets, fixture.dice);
+    const reply = await sendCounted(fixture, asked).catch((error: unknown) =>
       assert.fail(`${describe(name, asked)}: ${String(error)}`),
     );
     checkRest(reply, describe(name, asked));
   }
-  await targetsOf(scene);
-  t.diagnostic(`seed ${SEED}: ${JSON.stringify(Object.fromEntries(scene.statuses))}`);
-  const passed = scene.statuses.get(200) ?? 0;
+  await targetsOf(fixture);
+  t.diagnostic(`seed ${SEED}: ${JSON.stringify(Object.fromEntries(fixture.statuses))}`);
+  const passed = fixture.statuses.get(200) ?? 0;
   assert.ok(passed > REQUESTS / 20, 'some requests must get through to a handler');
   assert.ok(
-    (scene.statuses.get(400) ?? 0) > REQUESTS / 20,
+    (fixture.statuses.get(400) ?? 0) > REQUESTS / 20,
     'some requests must be refused for what they say',
   );
 });
@@ -200,22 +200,22 @@ interface RpcAnswer {
 }
 
 test('JSON-RPC answers mutated calls in words, and names the field that it refuses', async (t) => {
-  const scene = await open(t);
+  const fixture = await open(t);
   const methods = Object.keys(RPC_METHODS) as RpcMethod[];
   let refused = 0;
   let done = 0;
   for (let count = 0; count < REQUESTS / 3; count++) {
-    if (count % HONEST_EVERY === 0) await targetsOf(scene);
-    const method = scene.dice.oneOf(methods);
-    const params = sampleOf(OPERATIONS[method].input, scene.dice);
+    if (count % HONEST_EVERY === 0) await targetsOf(fixture);
+    const method = fixture.dice.oneOf(methods);
+    const params = sampleOf(OPERATIONS[method].input, fixture.dice);
     const call = { jsonrpc: '2.0', id: 1, method, params };
     // Mutates the whole call, or more often its parameters.
     const sent =
-      scene.dice.below(4) === 0
-        ? mutateJson(call, scene.dice)
-        : `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${mutateJson(params, scene.dice) || 'null'}}`;
+      fixture.dice.below(4) === 0
+        ? mutateJson(call, fixture.dice)
+        : `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${mutateJson(params, fixture.dice) || 'null'}}`;
     const asked = { method: 'POST', path: '/api/v1/rpc', headers: JSON_TYPE, body: sent };
-    const { status, text } = await sendCounted(scene, asked);
+    const { status, text } = await sendCounted(fixture, asked);
     assert.ok(status < 500, `${describe(method, asked)}: ${status} ${text}`);
     if (text === '') continue;
     for (const { error } of [JSON.parse(text) as RpcAnswer | RpcAnswer[]].flat()) {
@@ -231,19 +231,19 @@ test('JSON-RPC answers mutated calls in words, and names the field that it refus
 });
 
 test('MCP tools answer mutated arguments in words, and name the field that they refuse', async (t) => {
-  const scene = await open(t);
-  const headers = await initialize(scene);
+  const fixture = await open(t);
+  const headers = await initialize(fixture);
   let refused = 0;
   let done = 0;
   for (let count = 0; count < REQUESTS / 3; count++) {
-    if (count % HONEST_EVERY === 0) await targetsOf(scene);
-    const tool = scene.dice.oneOf(TOOL_LIST);
+    if (count % HONEST_EVERY === 0) await targetsOf(fixture);
+    const tool = fixture.dice.oneOf(TOOL_LIST);
     const { input: schema } = isToolName(tool) ? OPERATIONS[operationOf(tool)] : WORK_TOOLS[tool];
-    const sample = sampleOf(schema, scene.dice);
-    const input = mutateJson(sample, scene.dice) || 'null';
+    const sample = sampleOf(schema, fixture.dice);
+    const input = mutateJson(sample, fixture.dice) || 'null';
     const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${input}}}`;
     const asked = { method: 'POST', path: '/mcp', headers, body: sent };
-    const { status, text } = await sendCounted(scene, asked);
+    const { status, text } = await sendCounted(fixture, asked);
     assert.ok(status < 500, `${describe(tool, asked)}: ${status} ${text}`);
     const { error, result } = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) as RpcAnswer;
     const data = error?.data ?? result?._meta?.error;
@@ -257,7 +257,7 @@ test('MCP tools answer mutated arguments in words, and name the field that they 
 });
 
 /** Starts a session and returns its headers. */
-async function initialize({ server }: Scene): Promise<Record<string, string>> {
+async function initialize({ server }: Fixture): Promise<Record<string, string>> {
   const headers = { ...JSON_TYPE, accept: 'application/json, text/event-stream' };
   const clientInfo = { name: 'test', version: '1' };
   const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };

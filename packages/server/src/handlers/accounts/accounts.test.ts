@@ -260,8 +260,8 @@ test('who may sign up is what the operator says', async (t) => {
     const browser = new Browser(people);
     const account = { email: 'bob@example.com', password: PASSWORD };
     const invited = await browser.call('POST', '/sign-up', { ...account, token: invite.body.token });
-    const stranger = await browser.call('POST', '/sign-up', { ...account, email: 'eve@example.com' });
-    return [invited.status, stranger.status];
+    const outsider = await browser.call('POST', '/sign-up', { ...account, email: 'eve@example.com' });
+    return [invited.status, outsider.status];
   };
   assert.deepEqual(await joins('open'), [200, 200]);
   assert.deepEqual(await joins('closed'), [403, 403]);

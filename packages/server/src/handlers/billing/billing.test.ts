@@ -238,7 +238,7 @@ test('an owner chooses among the plans that are offered, and nobody else does', 
 
 test('nobody without a credential of the organization learns anything about its bills', async (t) => {
   const { server, person } = await startAcme(t);
-  const stranger = await person('stranger');
+  const outsider = await person('stranger');
   for (const path of [
     '',
     '/usage',
@@ -249,8 +249,8 @@ test('nobody without a credential of the organization learns anything about its 
     '/invoices/1',
   ]) {
     assert.equal((await server.rest('GET', `/billing${path}`)).status, 401);
-    assert.equal((await server.rest('GET', `/billing${path}`, { key: stranger.key })).status, 401);
-    assert.equal((await server.rest('GET', `/orgs/acme/billing${path}`, { key: stranger.key })).status, 403);
+    assert.equal((await server.rest('GET', `/billing${path}`, { key: outsider.key })).status, 401);
+    assert.equal((await server.rest('GET', `/orgs/acme/billing${path}`, { key: outsider.key })).status, 403);
   }
 });
 

@@ -11,8 +11,8 @@ const stored = (more: object = {}) => ({ value: VALUE, allowed_hosts: HOSTS, ...
 
 async function acme(t: Parameters<typeof startWithPeople>[0]) {
   const world = await startWithPeople(t);
-  const [admin, member, stranger] = await Promise.all(['a', 'm', 's'].map(world.person));
-  assert.ok(admin && member && stranger);
+  const [admin, member, outsider] = await Promise.all(['a', 'm', 's'].map(world.person));
+  assert.ok(admin && member && outsider);
   const id = await world.organization('acme', { admin, member });
   const rest = async (
     key: string,
@@ -24,12 +24,12 @@ async function acme(t: Parameters<typeof startWithPeople>[0]) {
       key,
       ...(sent === undefined ? {} : { body: sent }),
     });
-  return { ...world, admin, member, stranger, id, rest };
+  return { ...world, admin, member, outsider, id, rest };
 }
 
 test('admins set and forget secrets, members see their names, and nobody a value', async (t) => {
-  const { admin, member, stranger, id, rest, eventTypes, server } = await acme(t);
-  for (const { key } of [member, stranger])
+  const { admin, member, outsider, id, rest, eventTypes, server } = await acme(t);
+  for (const { key } of [member, outsider])
     assert.equal((await rest(key, 'PUT', '/secrets/KEY', stored())).status, 403);
   const made = await rest(admin.key, 'PUT', '/secrets/KEY', stored());
   assert.deepEqual(Object.keys(made.body).toSorted(), [
@@ -45,7 +45,7 @@ test('admins set and forget secrets, members see their names, and nobody a value
     listed.body.map(({ name }: { name: string }) => name),
     ['KEY'],
   );
-  assert.equal((await rest(stranger.key, 'GET', '/secrets')).status, 403);
+  assert.equal((await rest(outsider.key, 'GET', '/secrets')).status, 403);
   assert.equal((await rest(member.key, 'DELETE', '/secrets/KEY')).status, 403);
   assert.equal((await rest(admin.key, 'DELETE', '/secrets/KEY')).status, 200);
   assert.equal((await rest(admin.key, 'DELETE', '/secrets/KEY')).body.error.code, 'not_found');
@@ -97,8 +97,8 @@ for (const source of [
     const made = await create();
     assert.equal(made.body.status, 'running', JSON.stringify(made.body));
     assert.deepEqual(server.orchestrator.secretValues.get(made.body.id), { KEY: VALUE });
-    const told = server.orchestrator.requestOf(made.body.id).spec.network?.secrets?.entries;
-    assert.deepEqual(told, [entry({})], 'the engine is told no source and no value in a spec');
+    const entries = server.orchestrator.requestOf(made.body.id).spec.network?.secrets?.entries;
+    assert.deepEqual(entries, [entry({})], 'the engine gets no source and no value in a spec');
     assert.ok(!JSON.stringify(made.body).includes('"source"'));
     await rest(admin.key, 'PUT', '/secrets/KEY', stored({ value: 'new' }));
     await waitUntil(() => server.orchestrator.secretValues.get(made.body.id)?.['KEY'] === 'new');
@@ -128,13 +128,13 @@ test('a value that was written down and not told is told with the next look', as
 });
 
 test('secrets of one organization are not found from another', async (t) => {
-  const { admin, stranger, rest, server, organization } = await acme(t);
+  const { admin, outsider, rest, server, organization } = await acme(t);
   await rest(admin.key, 'PUT', '/secrets/KEY', stored());
-  await organization('other', { admin: stranger });
+  await organization('other', { admin: outsider });
   const sent = body('one', withSecret({ source: { type: 'store', reference: 'KEY' } }));
-  const refused = await server.rest('POST', '/orgs/other/sandboxes', { key: stranger.key, body: sent });
+  const refused = await server.rest('POST', '/orgs/other/sandboxes', { key: outsider.key, body: sent });
   assert.equal(refused.body.error.details.field, 'network.secrets.entries[0].source');
-  assert.equal((await server.rest('GET', `/orgs/other/secrets`, { key: stranger.key })).body.length, 0);
+  assert.equal((await server.rest('GET', `/orgs/other/secrets`, { key: outsider.key })).body.length, 0);
 });
 
 test('the secrets of a sandbox change in place; an entry that says no value keeps its own', async (t) => {

@@ -51,7 +51,7 @@ export function imageHandlers(
       await parts.storage.require();
       const { id } = call.organization;
       await requireRegistry(parts.database, id, body.registry ?? null, body.reference);
-      takeTurn(pulls, id, call.signal);
+      countPull(pulls, id, call.signal);
       return pull(parts, call, body);
     },
   };
@@ -72,7 +72,7 @@ function viewImage(image: HeldImageView): ImageView {
 }
 
 /** Until the caller goes away, which also happens at the end. @throws PlatformError `rate_limited` */
-function takeTurn(pulls: Map<string, number>, organizationId: string, gone: AbortSignal): void {
+function countPull(pulls: Map<string, number>, organizationId: string, gone: AbortSignal): void {
   const count = pulls.get(organizationId) ?? 0;
   if (count >= MAX_PULLS) {
     const message = `${count} pulls of your organization are under way, which is the most; wait for one to end`;
@@ -92,11 +92,11 @@ function takeTurn(pulls: Map<string, number>, organizationId: string, gone: Abor
 /** The head of the answer is sent before the registry has said anything, so a failure is an event like the others. */
 async function* pull(parts: ImageParts, call: RestCall, body: PullBody): AsyncGenerator<ServerEvent> {
   const { reference } = body;
-  const news = new LatestNews();
-  const work = fetchImage(parts, call, body, (progress) => news.tell(progress)).finally(() => news.end());
-  // Read below, after all of the news.
+  const progress = new LatestProgress();
+  const work = fetchImage(parts, call, body, (step) => progress.set(step)).finally(() => progress.end());
+  // Read below, after all progress.
   work.catch(() => undefined);
-  for await (const { message, doneBytes, totalBytes } of news) {
+  for await (const { message, doneBytes, totalBytes } of progress) {
     yield { event: 'progress', data: viewProgress({ message, done: doneBytes, total: totalBytes }) };
   }
   try {
@@ -148,13 +148,13 @@ function envelopeOf(error: unknown, { requestId }: RestCall): ErrorEnvelope {
   return { error: { code: 'internal', message, details: { request_id: requestId } } };
 }
 
-/** What is told faster than it is read is replaced by what came after it. */
-class LatestNews implements AsyncIterable<FetchProgress> {
+/** The latest progress of a pull; progress that the reader has not read yet is replaced. */
+class LatestProgress implements AsyncIterable<FetchProgress> {
   #latest: FetchProgress | undefined;
   #isOver = false;
   #wake = Promise.withResolvers<void>();
 
-  tell(progress: FetchProgress): void {
+  set(progress: FetchProgress): void {
     this.#latest = progress;
     this.#wake.resolve();
   }
@@ -168,9 +168,9 @@ class LatestNews implements AsyncIterable<FetchProgress> {
     for (;;) {
       await this.#wake.promise;
       this.#wake = Promise.withResolvers();
-      const news = this.#latest;
+      const progress = this.#latest;
       this.#latest = undefined;
-      if (news !== undefined) yield news;
+      if (progress !== undefined) yield progress;
       if (this.#isOver) return;
     }
   }

@@ -8,14 +8,14 @@ const PASSWORD = 'correct horse battery staple';
 
 test('admins set and forget a registry, members see it without its password', async (t) => {
   const { server, person, organization, eventTypes } = await startWithPeople(t);
-  const [admin, member, stranger] = await Promise.all(['a', 'm', 's'].map(person));
-  assert.ok(admin && member && stranger);
+  const [admin, member, outsider] = await Promise.all(['a', 'm', 's'].map(person));
+  assert.ok(admin && member && outsider);
   const id = await organization('acme', { admin, member });
   const body = { registry_host: 'index.docker.io', username: 'ann', password: PASSWORD };
   const put = (key: string, change: object = {}) =>
     server.rest('PUT', '/orgs/acme/registries', { key, body: { ...body, ...change } });
   assert.equal((await put(member.key)).status, 403);
-  assert.equal((await put(stranger.key)).status, 403);
+  assert.equal((await put(outsider.key)).status, 403);
   const made = await put(admin.key);
   assert.equal(made.status, 200);
   assert.deepEqual(Object.keys(made.body).toSorted(), [

@@ -6,12 +6,12 @@ import { startWithPeople } from '../../testing/people.ts';
 
 async function startAcme(t: TestContext) {
   const people = await startWithPeople(t);
-  const [owner, admin, member, stranger] = await Promise.all(['o', 'a', 'm', 's'].map(people.person));
-  assert.ok(owner && admin && member && stranger);
+  const [owner, admin, member, outsider] = await Promise.all(['o', 'a', 'm', 's'].map(people.person));
+  assert.ok(owner && admin && member && outsider);
   const id = await people.organization('acme', { owner, admin, member });
   const call = (method: string, path: string, key: string, body?: unknown) =>
     people.server.rest(method, path, { key, ...(body === undefined ? {} : { body }) });
-  return { ...people, id, owner, admin, member, stranger, call };
+  return { ...people, id, owner, admin, member, outsider, call };
 }
 
 test('members are listed in pages, for keys and for members, with the same fields', async (t) => {
@@ -42,13 +42,13 @@ test('members are listed in pages, for keys and for members, with the same field
 });
 
 test('role escalation: admins change roles below owner; owners change all; the last owner stays', async (t) => {
-  const { call, owner, admin, member, stranger, eventTypes, id } = await startAcme(t);
+  const { call, owner, admin, member, outsider, eventTypes, id } = await startAcme(t);
   const path = (userId: string) => `/orgs/acme/members/${userId}`;
   assert.equal((await call('PATCH', path(admin.id), member.key, { role: 'member' })).status, 403);
   assert.equal((await call('PATCH', path(member.id), admin.key, { role: 'owner' })).status, 403);
   assert.equal((await call('PATCH', path(owner.id), admin.key, { role: 'member' })).status, 403);
   assert.equal(
-    (await call('PATCH', path(stranger.id), admin.key, { role: 'member' })).body.error.code,
+    (await call('PATCH', path(outsider.id), admin.key, { role: 'member' })).body.error.code,
     'not_found',
   );
   assert.equal(
@@ -173,7 +173,7 @@ test('what a removed member made gives them nothing: keys reach no further than 
 });
 
 test('invite reuse: an invited person accepts once, with the address that was invited', async (t) => {
-  const { call, owner, admin, member, stranger, person, eventTypes, id } = await startAcme(t);
+  const { call, owner, admin, member, outsider, person, eventTypes, id } = await startAcme(t);
   const guest = await person('guest');
   const invite = (key: string, body: object) => call('POST', '/orgs/acme/invites', key, body);
   assert.equal((await invite(member.key, { email: guest.email })).status, 403);
@@ -189,7 +189,7 @@ test('invite reuse: an invited person accepts once, with the address that was in
   assert.equal((await call('GET', '/orgs/acme/invites', member.key)).status, 403);
   const accept = (token: string, key: string) => call('POST', `/invites/${token}/accept`, key);
   assert.equal((await accept(first.body.token, guest.key)).status, 400);
-  assert.equal((await accept(second.body.token, stranger.key)).status, 403);
+  assert.equal((await accept(second.body.token, outsider.key)).status, 403);
   assert.equal((await accept(second.body.token, 'svc_pat_x')).status, 401);
   const joined = await accept(second.body.token, guest.key);
   assert.deepEqual([joined.status, joined.body.slug, joined.body.role], [200, 'acme', 'admin']);

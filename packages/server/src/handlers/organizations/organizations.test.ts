@@ -82,16 +82,16 @@ test('a slug that is taken is 409, one that breaks the rule is 400 naming it', a
 
 test('admins change an organization, members look, and others learn nothing', async (t) => {
   const { server, person, organization, eventTypes } = await startWithPeople(t);
-  const [owner, admin, member, stranger] = await Promise.all(['o', 'a', 'm', 's'].map(person));
-  assert.ok(owner && admin && member && stranger);
+  const [owner, admin, member, outsider] = await Promise.all(['o', 'a', 'm', 's'].map(person));
+  assert.ok(owner && admin && member && outsider);
   const id = await organization('acme', { owner, admin, member });
   await organization('other', {});
   const patch = (key: string, body: object, slug = 'acme') =>
     server.rest('PATCH', `/orgs/${slug}`, { key, body });
   assert.equal((await patch(member.key, { name: 'x' })).status, 403);
   assert.equal((await server.rest('GET', '/orgs/acme', { key: member.key })).body.role, 'member');
-  const refused = await server.rest('GET', '/orgs/acme', { key: stranger.key });
-  const missing = await server.rest('GET', '/orgs/nowhere', { key: stranger.key });
+  const refused = await server.rest('GET', '/orgs/acme', { key: outsider.key });
+  const missing = await server.rest('GET', '/orgs/nowhere', { key: outsider.key });
   assert.deepEqual([refused.status, missing.status], [403, 403]);
   assert.equal(
     refused.body.error.message.replace('acme', ''),

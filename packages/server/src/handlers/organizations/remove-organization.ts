@@ -4,7 +4,7 @@ import { deleteOrganization } from '../../store/delete-organization.ts';
 import { listSandboxes } from '../../store/sandboxes.ts';
 import { closeUsage } from '../../store/volume-usage.ts';
 import { listVolumes, updateVolume } from '../../store/volumes.ts';
-import { askerOf } from '../../dispatch/asker-of.ts';
+import { eventCaller } from '../../dispatch/event-caller.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
 import type { Convergence } from '../../sandboxes/convergence.ts';
 
@@ -44,7 +44,7 @@ export async function removeOrganization(
 /** Their runs end now, so that nobody pays for the time that cleaning up takes. */
 async function removeSandboxes({ db }: Change, call: RestCall): Promise<readonly string[]> {
   const sandboxes = await listSandboxes(db, { organizationId: call.organization.id });
-  for (const sandbox of sandboxes) await requestRemoval(db, sandbox, askerOf(call));
+  for (const sandbox of sandboxes) await requestRemoval(db, sandbox, eventCaller(call));
   return sandboxes.map(({ id }) => id);
 }
 

@@ -74,7 +74,7 @@ export async function makePreview(
 ): Promise<{ readonly preview: PreviewToken; readonly secret: string | null }> {
   const { id, name, slug } = sandbox;
   requireLabel(port, slug);
-  await requireRoom(db, id);
+  await requireFreePreview(db, id);
   const expiresAt = seconds === null ? null : new Date(Date.now() + seconds * 1000).toISOString();
   const { preview, secret } = await createPreviewToken(db, { sandbox, port, expiresAt, isPublic });
   const payload = {
@@ -119,7 +119,7 @@ function requireLabel(port: number, slug: string): void {
   throw new PlatformError('invalid_request', message, { isConflict: true, details: { field: 'slug' } });
 }
 
-async function requireRoom(db: Database, sandboxId: string): Promise<void> {
+async function requireFreePreview(db: Database, sandboxId: string): Promise<void> {
   const previews = await listPreviewTokens(db, sandboxId);
   if (previews.length < MAX_PREVIEWS_OF_SANDBOX) return;
   const message = `The sandbox has ${previews.length} previews, which is the most; revoke one first`;

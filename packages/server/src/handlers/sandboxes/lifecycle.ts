@@ -1,6 +1,6 @@
 import { ChannelError, checkSpec, PlatformError } from '@svc/contract';
 import type { RestInput, RestOperations } from '@svc/contract/rest';
-import { askerOf } from '../../dispatch/asker-of.ts';
+import { eventCaller } from '../../dispatch/event-caller.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
@@ -70,7 +70,7 @@ async function update(
     const lifecycle = { ...now.spec.lifecycle, ...changeOf(now, change) };
     const changed = await updateSandbox(db, now, { spec: checkSpec({ ...now.spec, lifecycle }) });
     if (changed.version !== now.version)
-      await recordSandboxEvent(db, 'sandbox_lifecycle_changed', changed, askerOf(call), {
+      await recordSandboxEvent(db, 'sandbox_lifecycle_changed', changed, eventCaller(call), {
         ...lifecycleOf(changed.spec),
       });
     return changed;

@@ -27,20 +27,20 @@ async function* followStart(
   sandboxId: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {
-  let told: Progress | null = null;
+  let reported: Progress | null = null;
   while (!signal.aborted) {
     // Listened for before anything is read, so that no change falls between.
-    using news = convergence.progress.next(sandboxId);
+    using nextChange = convergence.progress.next(sandboxId);
     using change = convergence.nextChange(sandboxId);
     const progress = convergence.progress.of(sandboxId);
-    if (progress !== null && progress !== told) yield { event: 'progress', data: viewProgress(progress) };
-    told = progress;
+    if (progress !== null && progress !== reported) yield { event: 'progress', data: viewProgress(progress) };
+    reported = progress;
     const record = await getSandbox(database, sandboxId);
     if (record?.observed !== 'starting' || record.removedAt !== null) {
       yield { event: 'end', data: { status: record?.observed ?? 'stopped' } };
       return;
     }
-    await Promise.race([news.within(POLL_MS, signal), change.within(POLL_MS, signal)]);
+    await Promise.race([nextChange.within(POLL_MS, signal), change.within(POLL_MS, signal)]);
   }
 }
 

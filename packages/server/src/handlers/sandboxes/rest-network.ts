@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { checkSpec, PlatformError, type NetworkChange } from '@svc/contract';
 import { readSecrets } from '@svc/contract/spec';
-import { askerOf } from '../../dispatch/asker-of.ts';
+import { eventCaller } from '../../dispatch/event-caller.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
@@ -47,11 +47,11 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
       const planned = spec.network === undefined ? {} : { network: spec.network };
       const question = { direction, host, port, protocol };
       const networkCeiling = toEngineCeiling(ceilingOf(networkCeilings, call.organization.slug));
-      const told = await orchestrator.explainNetwork(
+      const verdict = await orchestrator.explainNetwork(
         { id, ...planned, ...question, networkCeiling },
         call.signal,
       );
-      const { action, decidedBy, rule, isByName, reason, addresses, isAssumed, secrets } = told;
+      const { action, decidedBy, rule, isByName, reason, addresses, isAssumed, secrets } = verdict;
       return {
         action,
         decided_by: decidedBy,
@@ -106,7 +106,7 @@ async function update(
     });
     if (isAboutSecrets) await markValuesPending(db, [now.id]);
     if (changed.version !== now.version)
-      await recordSandboxEvent(db, 'sandbox_network_changed', changed, askerOf(call), {
+      await recordSandboxEvent(db, 'sandbox_network_changed', changed, eventCaller(call), {
         changed: Object.keys(change),
         rules: changed.spec.network?.policy?.rules?.length ?? 0,
       });

@@ -20,7 +20,7 @@ import {
 import type { Database } from '../../store/database.ts';
 import { isUniqueViolation } from '../../store/unique-violation.ts';
 import { listMounts } from '../../store/volumes.ts';
-import { askerOf } from '../../dispatch/asker-of.ts';
+import { eventCaller } from '../../dispatch/event-caller.ts';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { checkSandbox } from '../../sandboxes/check-sandbox.ts';
 import type { NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
@@ -128,7 +128,7 @@ async function createSandbox(
   const begin = () => (isStarted ? parts.convergence.convergeSoon(id, { isNew: true }) : undefined);
   return await makeSandbox(
     { orchestrator, sealer, networkCeilings },
-    { id, organization: call.organization, sandbox, isStarted, caller: askerOf(call) },
+    { id, organization: call.organization, sandbox, isStarted, caller: eventCaller(call) },
     (work) => call.commit(({ db }) => work(db), viewFor(call), begin),
   );
 }
@@ -145,8 +145,8 @@ async function start(
   if (admitted !== undefined) return await answer(call, waiter.wait(admitted));
   requireEngine(parts.health);
   await parts.storage.require();
-  const record = await wish(parts, call, reference, (db, found) =>
-    requestStart(db, call.organization, found, askerOf(call)),
+  const record = await change(parts, call, reference, (db, found) =>
+    requestStart(db, call.organization, found, eventCaller(call)),
   );
   return await answer(call, waiter.wait(record));
 }
@@ -166,7 +166,7 @@ async function stop(parts: SandboxParts, call: RestCall, reference: SandboxRefer
   requireEngine(parts.health, STOP_LATER);
   return await answer(
     call,
-    wish(parts, call, reference, (db, found) => requestStop(db, found, askerOf(call))),
+    change(parts, call, reference, (db, found) => requestStop(db, found, eventCaller(call))),
   );
 }
 
@@ -176,7 +176,7 @@ async function remove(parts: SandboxParts, call: RestCall, reference: SandboxRef
   const record = await call.commit(async ({ db }) => {
     const found = await requireSandbox(db, call, reference);
     requireVersion(call, found);
-    return await requestRemoval(db, found, askerOf(call));
+    return await requestRemoval(db, found, eventCaller(call));
   }, respond);
   parts.convergence.convergeSoon(record.id);
   return respond(record);
@@ -190,8 +190,8 @@ async function recover(
   action: RecoveryAction,
 ) {
   const { recoveryMs } = parts;
-  const record = await wish(parts, call, reference, (db, found) =>
-    requestRecovery(db, found, action, recoveryMs, askerOf(call)),
+  const record = await change(parts, call, reference, (db, found) =>
+    requestRecovery(db, found, action, recoveryMs, eventCaller(call)),
   );
   return await answer(call, record);
 }
@@ -212,7 +212,7 @@ async function rename(
       const renamed = await renameSandbox(db, found, asked);
       if (renamed.version === found.version) return found;
       const before = { previous_name: found.name, previous_slug: found.slug, slug: renamed.slug };
-      await recordSandboxEvent(db, 'sandbox_renamed', renamed, askerOf(call), before);
+      await recordSandboxEvent(db, 'sandbox_renamed', renamed, eventCaller(call), before);
       return renamed;
     }, viewFor(call));
     return await answer(call, record);
@@ -224,21 +224,21 @@ async function rename(
 }
 
 /** Writes down what is wanted of a sandbox, and has it seen to. What is wanted already goes on undisturbed. */
-async function wish(
+async function change(
   { convergence }: SandboxParts,
   call: RestCall,
   reference: SandboxReference,
   work: (db: Database, found: SandboxRecord) => Promise<SandboxRecord>,
 ): Promise<SandboxRecord> {
-  let isNews = false;
+  let hasChanged = false;
   const record = await call.commit(async ({ db }) => {
     const found = await requireSandbox(db, call, reference);
     requireVersion(call, found);
     const wanted = await work(db, found);
-    isNews = wanted.version !== found.version;
+    hasChanged = wanted.version !== found.version;
     return wanted;
   }, viewFor(call));
-  if (isNews) convergence.convergeSoon(record.id);
+  if (hasChanged) convergence.convergeSoon(record.id);
   return record;
 }
 

@@ -45,7 +45,7 @@ export interface NamedParts extends MakeParts {
 export function sandboxHandlers(parts: NamedParts): Pick<Handlers, 'sandbox.start' | 'sandbox.stop'> {
   const named = new NamedSandboxes(parts);
   const actorOf = createActorOfCaller(parts.database);
-  const askerOf = async ({ caller, requestId }: Call): Promise<EventCaller> => ({
+  const eventCaller = async ({ caller, requestId }: Call): Promise<EventCaller> => ({
     actor: await actorOf(caller),
     requestId,
     sourceAddress: null,
@@ -55,16 +55,16 @@ export function sandboxHandlers(parts: NamedParts): Pick<Handlers, 'sandbox.star
       const { namespace, onProgress, signal } = call;
       try {
         const wanted = readConfig(sandbox, config ?? {}, { hasHostPaths: isOperator(call.caller) });
-        const asker = await askerOf(call);
+        const by = await eventCaller(call);
         // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
-        await abortable(named.start(namespace, sandbox, wanted, asker, onProgress), signal);
+        await abortable(named.start(namespace, sandbox, wanted, by, onProgress), signal);
       } catch (error) {
         throw inWordsOfConfig(error);
       }
       return `Sandbox ${sandbox} started successfully`;
     },
     'sandbox.stop': async ({ sandbox }, call) => {
-      await abortable(named.stop(call.namespace, sandbox, await askerOf(call)), call.signal);
+      await abortable(named.stop(call.namespace, sandbox, await eventCaller(call)), call.signal);
       return `Sandbox ${sandbox} stopped successfully`;
     },
   };
@@ -87,7 +87,7 @@ class NamedSandboxes {
     namespace: string,
     name: string,
     wanted: WantedSandbox | undefined,
-    asker: EventCaller,
+    by: EventCaller,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
     const config = wanted && checkSandbox(wanted, this.#parts.publishAddresses);
@@ -95,26 +95,26 @@ class NamedSandboxes {
       const stored = await findSandbox(this.#parts.database, namespace, name);
       if (stored === undefined && config === undefined) throw notFound(name);
       const isSame = stored !== undefined && (config === undefined || isSameConfiguration(stored, config));
-      if (stored !== undefined && (await this.#isRunning(stored, asker))) {
+      if (stored !== undefined && (await this.#isRunning(stored, by))) {
         if (isSame) return;
         const message = `Sandbox '${name}' is running with another configuration; stop it first`;
         throw new PlatformError('invalid_state_transition', message, { details: { state: 'running' } });
       }
-      if (isSame) return await this.#startStored(stored, asker, onProgress);
+      if (isSame) return await this.#startStored(stored, by, onProgress);
       // The first test above left only this case without a config.
       if (config === undefined) throw notFound(name);
-      const { id } = await this.#replace(namespace, config, asker);
+      const { id } = await this.#replace(namespace, config, by);
       await this.#settleStart(id, { isNew: true, onProgress });
     });
   }
 
-  async stop(namespace: string, name: string, asker: EventCaller): Promise<void> {
+  async stop(namespace: string, name: string, by: EventCaller): Promise<void> {
     const stored = await findSandbox(this.#parts.database, namespace, name);
     if (stored === undefined) throw notFound(name);
     // Before anything is written: what nobody can carry out now is refused, and changes nothing.
     await this.#parts.orchestrator.get(stored.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
     await this.#inTransaction(stored, async (transaction, record) => {
-      if (!REST_STATES.has(record.observed)) await requestStop(transaction, record, asker);
+      if (!REST_STATES.has(record.observed)) await requestStop(transaction, record, by);
     });
     this.#parts.convergence.interrupt(stored.id);
     try {
@@ -126,7 +126,7 @@ class NamedSandboxes {
 
   async #startStored(
     stored: SandboxRecord,
-    asker: EventCaller,
+    by: EventCaller,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
     // It may have ended unseen, or be on its way down: only what rests can be started.
@@ -134,7 +134,7 @@ class NamedSandboxes {
       await this.#parts.convergence.converge(stored.id, { isAwaited: true });
     await this.#inTransaction(stored, async (transaction, record, organization) => {
       if (record.removedAt !== null) throw notFound(stored.name);
-      if (record.observed !== 'running') await requestStart(transaction, organization, record, asker);
+      if (record.observed !== 'running') await requestStart(transaction, organization, record, by);
     });
     await this.#settleStart(stored.id, { onProgress });
   }
@@ -164,7 +164,7 @@ class NamedSandboxes {
     await noteFailure(database, record, { code, message });
   }
 
-  async #isRunning(record: SandboxRecord, asker: EventCaller): Promise<boolean> {
+  async #isRunning(record: SandboxRecord, by: EventCaller): Promise<boolean> {
     if (record.desired !== 'running' || record.observed === 'starting') return false;
     const { orchestrator, recoveryMs } = this.#parts;
     const report = await orchestrator.get(record.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
@@ -172,7 +172,7 @@ class NamedSandboxes {
     if (record.observed === 'recovery_decision_required') {
       // Who wants it to run has decided.
       await this.#inTransaction(record, async (transaction, now) => {
-        await requestRecovery(transaction, now, 'wait', recoveryMs, asker);
+        await requestRecovery(transaction, now, 'wait', recoveryMs, by);
       });
     }
     await this.#parts.convergence.converge(record.id);
@@ -181,17 +181,17 @@ class NamedSandboxes {
   }
 
   /** Makes a sandbox that is wanted running in place of the one that has its name. */
-  async #replace(namespace: string, sandbox: CheckedSandbox, asker: EventCaller): Promise<SandboxRecord> {
+  async #replace(namespace: string, sandbox: CheckedSandbox, by: EventCaller): Promise<SandboxRecord> {
     const { database } = this.#parts;
     const organization = await findOrMakeOrganization(database, namespace);
     if (organization === undefined) throw noOrganization(namespace);
     let old: SandboxRecord | undefined;
-    const request = { id: randomUUID(), organization, sandbox, isStarted: true, caller: asker };
+    const request = { id: randomUUID(), organization, sandbox, isStarted: true, caller: by };
     const added = await makeSandbox(this.#parts, request, (work) =>
       inTransaction(database, async (transaction) => {
         await lockLivingOrganization(transaction, organization.id);
         old = await findSandbox(transaction, namespace, sandbox.name);
-        if (old !== undefined) await requestRemoval(transaction, old, asker);
+        if (old !== undefined) await requestRemoval(transaction, old, by);
         return await work(transaction);
       }),
     );

@@ -26,11 +26,20 @@ export async function whileRunning<T>(name: string, work: () => Promise<T>): Pro
     const isGone = PlatformError.is(error, 'sandbox_not_found');
     if (!isGone && !PlatformError.is(error, 'sandbox_not_running')) throw error;
     const { state, reason, ended, output, error: stderr, truncated } = error.details ?? {};
-    const told = notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
-    if (output === undefined) throw told;
+    const known = notRunning(
+      name,
+      textOr(state, 'stopped'),
+      textOr(reason, null),
+      textOr(ended, null),
+      error,
+    );
+    if (output === undefined) throw known;
     // The output of a command before its sandbox ended.
     const said = { output, error: stderr, ...(truncated === true ? { truncated } : {}) };
-    throw new PlatformError(told.code, told.message, { details: { ...told.details, ...said }, cause: error });
+    throw new PlatformError(known.code, known.message, {
+      details: { ...known.details, ...said },
+      cause: error,
+    });
   }
 }
 

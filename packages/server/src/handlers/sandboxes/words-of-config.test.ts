@@ -7,7 +7,7 @@ const invalid = (field: string, reason: string, more: object = {}) =>
   new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, ...more } });
 
 test('a problem of a spec is told in the words of the config that it was made of', () => {
-  for (const [field, told] of [
+  for (const [field, name] of [
     ['image.reference', 'config.image'],
     ['mounts', 'config.volumes'],
     ['mounts[2].guest', 'config.volumes[2]'],
@@ -16,8 +16,8 @@ test('a problem of a spec is told in the words of the config that it was made of
   ] as const) {
     const error = inWordsOfConfig(invalid(field, 'is not right', { host: '/etc' }));
     assert.ok(PlatformError.is(error, 'invalid_sandbox_config'));
-    assert.equal(error.message, `Invalid params: ${told} is not right`);
-    assert.deepEqual(error.details, { field: told, reason: 'is not right', host: '/etc' });
+    assert.equal(error.message, `Invalid params: ${name} is not right`);
+    assert.deepEqual(error.details, { field: name, reason: 'is not right', host: '/etc' });
   }
 });
 

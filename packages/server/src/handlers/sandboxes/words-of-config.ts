@@ -25,9 +25,9 @@ export function inWordsOfConfig(error: unknown): unknown {
     ? error.message.slice(field.length + 2)
     : error.message;
   // The rest of the path is the same in both, but items of `config` are strings without fields.
-  const told = `${FIELDS[known]}${field.slice(known.length).replace(/^(\[\d+\]).*$/, '$1')}`;
-  return new PlatformError('invalid_sandbox_config', `Invalid params: ${told} ${reason}`, {
-    details: { ...error.details, field: told, reason },
+  const name = `${FIELDS[known]}${field.slice(known.length).replace(/^(\[\d+\]).*$/, '$1')}`;
+  return new PlatformError('invalid_sandbox_config', `Invalid params: ${name} ${reason}`, {
+    details: { ...error.details, field: name, reason },
     cause: error,
   });
 }

@@ -43,14 +43,14 @@ export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'
     const isResized = capacityGib !== undefined && capacityGib !== before.capacityGib;
     await requireBelowCap(parts.database, call, capacityGib ?? null);
     // Checked before the engine resizes it: space that was filled meanwhile could not be taken back.
-    await requireRoomToGrow(parts.database, call, before, capacityGib);
+    await checkGrowth(parts.database, call, before, capacityGib);
     if (isResized && before.isMade) await resize(parts, before, capacityGib);
     // Also when a later step fails: then the engine goes back to the recorded size.
     using _brought = { [Symbol.dispose]: () => isResized && parts.volumeReconciler.wake() };
     const after = await call.commit(
       async ({ db, record }) => {
         const volume = check(await requireVolume(db, call, params.id));
-        await requireRoomToGrow(db, call, volume, capacityGib);
+        await checkGrowth(db, call, volume, capacityGib);
         await record({
           type: 'volume_updated',
           category: 'volume',
@@ -69,7 +69,7 @@ export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'
   };
 }
 
-async function requireRoomToGrow(
+async function checkGrowth(
   db: Database,
   call: RestCall,
   volume: VolumeRecord,

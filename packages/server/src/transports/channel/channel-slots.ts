@@ -22,8 +22,8 @@ export class ChannelSlots {
    */
   take(sandboxId: string, organizationId: string): () => void {
     const { perSandbox, perOrganization } = this.#limits;
-    requireRoom(this.#bySandbox, sandboxId, perSandbox, 'this sandbox');
-    requireRoom(this.#byOrganization, organizationId, perOrganization, 'your organization');
+    requireBelow(this.#bySandbox, sandboxId, perSandbox, 'this sandbox');
+    requireBelow(this.#byOrganization, organizationId, perOrganization, 'your organization');
     add(this.#bySandbox, sandboxId, 1);
     add(this.#byOrganization, organizationId, 1);
     let isTaken = true;
@@ -36,7 +36,12 @@ export class ChannelSlots {
   }
 }
 
-function requireRoom(counts: ReadonlyMap<string, number>, key: string, maximum: number, whose: string): void {
+function requireBelow(
+  counts: ReadonlyMap<string, number>,
+  key: string,
+  maximum: number,
+  whose: string,
+): void {
   const open = counts.get(key) ?? 0;
   if (open < maximum) return;
   const message = `${open} channels of ${whose} are open, which is the most; close one and try again`;

@@ -85,14 +85,14 @@ test('members open the channels of their organization below its path, others do 
   const server = await startChannelServer(t);
   const { url, sandboxId, key } = await server.addSandbox();
   const member = await ensureUser(server.database, 'm@example.com');
-  const stranger = await ensureUser(server.database, 's@example.com');
+  const outsider = await ensureUser(server.database, 's@example.com');
   await putMember(server.database, await ensureOrganization(server.database, 'acme'), member.id, 'member');
   const tokenOf = async (userId: string) =>
     (await createToken(server.database, userId, { name: 't', createdBy: null, expiresAt: null })).secret;
   const address = { url, sandboxId, prefix: '/orgs/acme' };
   const { channel } = await openChannel(t, { ...address, key: await tokenOf(member.id) });
   assert.equal((await channel.run({ cmd: 'true' })).code, 0);
-  const refused = await refusalOf({ ...address, key: await tokenOf(stranger.id) });
+  const refused = await refusalOf({ ...address, key: await tokenOf(outsider.id) });
   assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden']);
   assert.equal((await refusalOf({ ...address, key })).status, 401);
   assert.equal((await refusalOf({ url, sandboxId, key: await tokenOf(member.id) })).status, 401);

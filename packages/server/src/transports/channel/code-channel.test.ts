@@ -7,7 +7,7 @@ import type { ServerEvent } from '@svc/contract/rest';
 import { waitUntil } from '@svc/contract/testing';
 import { sql } from 'kysely';
 import type { WebSocket } from 'ws';
-import { CallShares } from '../../access/call-shares.ts';
+import { FairLimit } from '../../access/fair-limit.ts';
 import type { RestRequest } from '../../dispatch/rest-dispatch.ts';
 import {
   startChannelServer,
@@ -27,23 +27,23 @@ const PYTHON = { code: '1+1', language: 'python' };
 
 type Line = Readonly<Record<string, unknown>>;
 
-interface Scene {
+interface Fixture {
   readonly server: ChannelServer;
   readonly socket: WebSocket;
   readonly lines: Line[];
   readonly requests: RestRequest[];
   readonly say: (message: unknown) => void;
-  /** What was told of a run. */
-  readonly told: (id: number) => readonly Line[];
-  readonly open: () => Promise<Pick<Scene, 'socket' | 'lines'>>;
+  /** The lines of one run. */
+  readonly linesOf: (id: number) => readonly Line[];
+  readonly open: () => Promise<Pick<Fixture, 'socket' | 'lines'>>;
 }
 
 /** A connection for code whose runs are made by `run`. */
-async function startScene(
+async function startFixture(
   t: TestContext,
   run: (request: RestRequest) => Promise<AsyncIterable<ServerEvent>>,
-  { calls = new CallShares(100), ...parts }: ChannelServerParts & { readonly calls?: CallShares } = {},
-): Promise<Scene> {
+  { calls = new FairLimit(100), ...parts }: ChannelServerParts & { readonly calls?: FairLimit } = {},
+): Promise<Fixture> {
   const requests: RestRequest[] = [];
   const call = async (_name: string, request: RestRequest) => {
     requests.push(request);
@@ -62,8 +62,8 @@ async function startScene(
   };
   const { socket, lines } = await open();
   const say = (message: unknown) => socket.send(JSON.stringify(message));
-  const told = (id: number) => lines.filter((line) => line['id'] === id);
-  return { server, socket, lines, requests, say, told, open };
+  const linesOf = (id: number) => lines.filter((line) => line['id'] === id);
+  return { server, socket, lines, requests, say, linesOf, open };
 }
 
 async function* all(...events: readonly ServerEvent[]): AsyncGenerator<ServerEvent> {
@@ -71,21 +71,21 @@ async function* all(...events: readonly ServerEvent[]): AsyncGenerator<ServerEve
   yield* events;
 }
 
-/** Until whoever asked goes away. */
+/** Waits until the client disconnects. */
 async function untilGone({ context }: RestRequest): Promise<never> {
   if (!context.signal.aborted) await once(context.signal, 'abort');
   throw context.signal.reason;
 }
 
 test('runs share a connection, and each is told what is its own', async (t) => {
-  const { lines, requests, say, told } = await startScene(t, ({ input }) =>
+  const { lines, requests, say, linesOf } = await startFixture(t, ({ input }) =>
     Promise.resolve(all({ event: 'stdout', data: input.body }, END)),
   );
   assert.match(String(lines[0]?.['connection']), /^[0-9a-f-]{36}$/);
   say({ id: 1, run: PYTHON });
   say({ id: 7, run: { ...PYTHON, code: '2' } });
-  await waitUntil(() => told(1).length === 2 && told(7).length === 2);
-  assert.deepEqual(told(7), [
+  await waitUntil(() => linesOf(1).length === 2 && linesOf(7).length === 2);
+  assert.deepEqual(linesOf(7), [
     { id: 7, event: 'stdout', data: { code: '2', language: 'python' } },
     { id: 7, event: 'end', data: { status: 'success' } },
   ]);
@@ -95,12 +95,12 @@ test('runs share a connection, and each is told what is its own', async (t) => {
 });
 
 test('a run that is asked for again is the same work, if it is the same code', async (t) => {
-  const { lines, requests, say, told } = await startScene(t, () => Promise.resolve(all(END)));
+  const { lines, requests, say, linesOf } = await startFixture(t, () => Promise.resolve(all(END)));
   say({ id: 1, run: PYTHON });
   const again = { connection: lines[0]?.['connection'], id: 1 };
   say({ id: 2, run: PYTHON, again });
   say({ id: 3, run: { ...PYTHON, code: 'other' }, again });
-  await waitUntil(() => told(3).length === 1);
+  await waitUntil(() => linesOf(3).length === 1);
   const [first, second, third] = requests.map(({ work }) => work);
   assert.deepEqual(second, { id: first?.id, isRepeat: true });
   assert.notEqual(third?.id, first?.id);
@@ -108,14 +108,14 @@ test('a run that is asked for again is the same work, if it is the same code', a
 });
 
 test('what is wrong with a run is told of this run alone, as a request would have been answered', async (t) => {
-  const { say, told } = await startScene(t, () =>
+  const { say, linesOf } = await startFixture(t, () =>
     Promise.reject(new PlatformError('sandbox_not_running', 'start it first')),
   );
   say({ id: 1, run: { code: 1, language: 'python' } });
   say({ id: 2, run: { ...PYTHON, code: 'x'.repeat(1000) } });
   say({ id: 3, run: PYTHON });
-  await waitUntil(() => told(3).length === 1);
-  const refusals = [1, 2, 3].map((id) => told(id)[0] as { event: string; data: Line });
+  await waitUntil(() => linesOf(3).length === 1);
+  const refusals = [1, 2, 3].map((id) => linesOf(id)[0] as { event: string; data: Line });
   assert.deepEqual(
     refusals.map(({ event, data }) => [event, data['status'], (data['error'] as Line)['code']]),
     [
@@ -128,11 +128,11 @@ test('what is wrong with a run is told of this run alone, as a request would hav
 });
 
 test('a bug is told without its message', async (t) => {
-  const { say, told } = await startScene(t, () => Promise.reject(new Error('secret')));
+  const { say, linesOf } = await startFixture(t, () => Promise.reject(new Error('secret')));
   say({ id: 1, run: PYTHON });
-  await waitUntil(() => told(1).length === 1);
-  assert.match(JSON.stringify(told(1)), /"refused".*500.*internal/);
-  assert.doesNotMatch(JSON.stringify(told(1)), /secret/);
+  await waitUntil(() => linesOf(1).length === 1);
+  assert.match(JSON.stringify(linesOf(1)), /"refused".*500.*internal/);
+  assert.doesNotMatch(JSON.stringify(linesOf(1)), /secret/);
 });
 
 const SENSELESS: readonly (readonly [string, RegExp])[] = [
@@ -155,7 +155,7 @@ const SENSELESS: readonly (readonly [string, RegExp])[] = [
 ];
 
 test('a message that cannot be answered ends the connection, which says why', async (t) => {
-  const { open } = await startScene(t, () => Promise.resolve(all(END)));
+  const { open } = await startFixture(t, () => Promise.resolve(all(END)));
   for (const [message, expected] of SENSELESS) {
     const { socket } = await open();
     socket.send(message);
@@ -166,7 +166,7 @@ test('a message that cannot be answered ends the connection, which says why', as
 });
 
 test('an id is used once', async (t) => {
-  const { socket, say, requests } = await startScene(t, () => Promise.resolve(all(END)));
+  const { socket, say, requests } = await startFixture(t, () => Promise.resolve(all(END)));
   say({ id: 5, run: PYTHON });
   say({ id: 5, run: PYTHON });
   const { code, reason } = await closeOf(socket);
@@ -175,13 +175,13 @@ test('an id is used once', async (t) => {
 });
 
 test('a run that is cancelled ends, and so does everything when the client leaves', async (t) => {
-  const { socket, say, told, requests } = await startScene(t, untilGone);
+  const { socket, say, linesOf, requests } = await startFixture(t, untilGone);
   for (const id of [1, 2, 3]) say({ id, run: PYTHON });
   await waitUntil(() => requests.length === 3);
   say({ id: 2, cancel: true });
   say({ id: 9, cancel: true });
-  await waitUntil(() => told(2).length === 1);
-  assert.deepEqual(told(2), [{ id: 2, event: 'cancelled', data: {} }]);
+  await waitUntil(() => linesOf(2).length === 1);
+  assert.deepEqual(linesOf(2), [{ id: 2, event: 'cancelled', data: {} }]);
   const aborted = () => requests.map(({ context }) => context.signal.aborted);
   assert.deepEqual(aborted(), [false, true, false]);
   socket.terminate();
@@ -189,28 +189,28 @@ test('a run that is cancelled ends, and so does everything when the client leave
 });
 
 test('a run that has nothing to tell for a while is told to have begun', async (t) => {
-  const { say, told } = await startScene(t, untilGone);
+  const { say, linesOf } = await startFixture(t, untilGone);
   say({ id: 1, run: PYTHON });
-  await waitUntil(() => told(1).length > 0);
-  assert.deepEqual(told(1), [{ id: 1, event: 'begun', data: {} }]);
+  await waitUntil(() => linesOf(1).length > 0);
+  assert.deepEqual(linesOf(1), [{ id: 1, event: 'begun', data: {} }]);
 });
 
 test('each run counts as a call, and has a place among those at work', async (t) => {
-  const calls = new CallShares(4);
+  const calls = new FairLimit(4);
   const rateLimiter = new RateLimiter(4);
-  const { say, told } = await startScene(t, untilGone, { calls, rateLimiter });
+  const { say, linesOf } = await startFixture(t, untilGone, { calls, rateLimiter });
   for (const id of [1, 2, 3, 4]) say({ id, run: PYTHON });
   // The connection was the first call of four.
-  await waitUntil(() => told(3).length === 1 && told(4).length === 1);
-  assert.match(JSON.stringify(told(3)), /as many calls of your organization are at work/);
-  assert.match(JSON.stringify(told(4)), /too many requests.*retry_after_seconds/);
+  await waitUntil(() => linesOf(3).length === 1 && linesOf(4).length === 1);
+  assert.match(JSON.stringify(linesOf(3)), /as many calls of your organization are at work/);
+  assert.match(JSON.stringify(linesOf(4)), /too many requests.*retry_after_seconds/);
   say({ id: 1, cancel: true });
   say({ id: 2, cancel: true });
   await waitUntil(() => calls.taken === 0, { what: 'the places of what was cancelled' });
 });
 
 test('what is noted of a run is in the log; a log that cannot be written ends it', async (t) => {
-  const { server, say, told } = await startScene(t, async (request) => {
+  const { server, say, linesOf } = await startFixture(t, async (request) => {
     const organization = await server.database
       .selectFrom('organizations')
       .select('id')
@@ -232,13 +232,13 @@ test('what is noted of a run is in the log; a log that cannot be written ends it
   assert.equal((await events())[0]?.source_address, '127.0.0.1');
   await sql`alter table events rename to elsewhere`.execute(server.database);
   say({ id: 2, run: PYTHON });
-  await waitUntil(() => told(2).length === 1);
-  assert.match(JSON.stringify(told(2)), /unavailable.*the audit log cannot be written/);
+  await waitUntil(() => linesOf(2).length === 1);
+  assert.match(JSON.stringify(linesOf(2)), /unavailable.*the audit log cannot be written/);
   await sql`alter table elsewhere rename to events`.execute(server.database);
 });
 
 test('whoever may not open it is told so, and whoever may no longer is shut out', async (t) => {
-  const { server, socket } = await startScene(t, () => Promise.resolve(all(END)));
+  const { server, socket } = await startFixture(t, () => Promise.resolve(all(END)));
   const mine = await server.addSandbox();
   const theirs = await server.addSandbox({ organization: 'globex' });
   const path = 'code/channel';
@@ -265,7 +265,7 @@ test('a client that does not read holds up its own runs, and nothing is kept for
       yield await Promise.resolve({ event: 'stdout', data: { text: 'x'.repeat(64 * 1024) } });
     yield END;
   }
-  const { socket, say, told } = await startScene(t, () => Promise.resolve(endless()));
+  const { socket, say, linesOf } = await startFixture(t, () => Promise.resolve(endless()));
   socket.pause();
   say({ id: 1, run: PYTHON });
   await waitUntil(async () => {
@@ -275,12 +275,12 @@ test('a client that does not read holds up its own runs, and nothing is kept for
   }, 'no more is made');
   assert.ok(made < 1000, `${made} pieces of 64 KiB wait`);
   socket.resume();
-  await waitUntil(() => told(1).at(-1)?.['event'] === 'end');
-  assert.equal(told(1).length, 2001);
+  await waitUntil(() => linesOf(1).at(-1)?.['event'] === 'end');
+  assert.equal(linesOf(1).length, 2001);
 });
 
 test('whatever is sent is answered, or ends the connection it came on in words', async (t) => {
-  const { open } = await startScene(t, () => Promise.resolve(all(END)));
+  const { open } = await startFixture(t, () => Promise.resolve(all(END)));
   const dice = new RandomGenerator(SEED);
   const honest = { id: Number.MAX_SAFE_INTEGER, run: PYTHON };
   const outcomes = { answered: 0, ended: 0 };

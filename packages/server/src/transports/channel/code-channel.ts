@@ -3,7 +3,7 @@ import { PlatformError } from '@svc/contract';
 import { checkRestInput, type ServerEvent } from '@svc/contract/rest';
 import type { Logger } from 'pino';
 import type { RawData, WebSocket } from 'ws';
-import type { CallShares } from '../../access/call-shares.ts';
+import type { FairLimit } from '../../access/fair-limit.ts';
 import type { RestDispatch, RestRequest } from '../../dispatch/rest-dispatch.ts';
 import type { NewEvent } from '../../store/events.ts';
 import type { Work } from '../../store/idempotency.ts';
@@ -17,7 +17,7 @@ import { CodeMessageError, readCodeMessage, type RunMessage, type RunName } from
 import type { EventQueue } from './event-queue.ts';
 import { KeepAlive } from './keep-alive.ts';
 import { toBytes } from './raw-data.ts';
-import type { Visit } from './web-socket-door.ts';
+import type { Visit } from './web-socket-upgrades.ts';
 
 const OPERATION = 'code.stream';
 /** Runs stop sending while more unsent bytes than this are queued for the client. */
@@ -28,7 +28,7 @@ const BEGUN_MS = 1000;
 export interface CodeChannelParts {
   readonly dispatch: Pick<RestDispatch, 'call'>;
   /** Limits concurrent calls; each run is one. */
-  readonly calls: CallShares;
+  readonly calls: FairLimit;
   /** Limit of the corresponding HTTP request. */
   readonly maxBodyBytes: number;
   readonly rateLimiter: RateLimiter | null;

@@ -12,7 +12,7 @@ import { activeSpan } from '../../tracing/span.ts';
 import { CLOSE } from './close.ts';
 import type { EventQueue } from './event-queue.ts';
 import { relay, type ChannelEnd } from './relay.ts';
-import type { Visit } from './web-socket-door.ts';
+import type { Visit } from './web-socket-upgrades.ts';
 
 const OPEN_MS = 10_000;
 

@@ -25,9 +25,9 @@ export class KeepAlive {
     this.#client = client;
     this.#recheck = options.recheck;
     this.#latestMs = options.keepAliveMs * LATE_FACTOR;
-    const hear = () => (this.#isAnswerDue = false);
-    client.on('pong', hear);
-    client.on('message', hear);
+    const onAnswer = () => (this.#isAnswerDue = false);
+    client.on('pong', onAnswer);
+    client.on('message', onAnswer);
     this.#timer = setInterval(() => void this.#look(), options.keepAliveMs);
   }
 

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { CodeChannel, type CodeChannelParts } from './code-channel.ts';
 import { CommandChannel } from './command-channel.ts';
 import { EventQueue } from './event-queue.ts';
-import { WebSocketDoor, type DoorParts } from './web-socket-door.ts';
+import { WebSocketUpgrades, type UpgradeParts } from './web-socket-upgrades.ts';
 
-export interface ChannelSettings extends Pick<DoorParts, 'limits'> {
+export interface ChannelSettings extends Pick<UpgradeParts, 'limits'> {
   /** Interval between pings, and between checks of the client's permission. */
   readonly keepAliveMs: number;
 }
@@ -14,7 +14,7 @@ export const DEFAULT_CHANNEL_SETTINGS: ChannelSettings = {
   keepAliveMs: 30_000,
 };
 
-export interface ChannelParts extends Omit<DoorParts, 'limits'> {
+export interface ChannelParts extends Omit<UpgradeParts, 'limits'> {
   readonly settings: ChannelSettings;
   /** Null: channels for code are disabled. */
   readonly code: Pick<CodeChannelParts, 'dispatch' | 'calls' | 'maxBodyBytes'> | null;
@@ -26,16 +26,16 @@ export interface ChannelParts extends Omit<DoorParts, 'limits'> {
 export function registerChannel(server: FastifyInstance, parts: ChannelParts): void {
   const { database, orchestrator, rateLimiter, logger, settings, code } = parts;
   const { limits, keepAliveMs } = settings;
-  const door = new WebSocketDoor(server, { ...parts, limits });
+  const upgrades = new WebSocketUpgrades(server, { ...parts, limits });
   const events = new EventQueue(database);
   const commands = new CommandChannel({ database, orchestrator, events, keepAliveMs });
-  door.add('agent', (visit) => commands.serve(visit));
+  upgrades.add('agent', (visit) => commands.serve(visit));
   if (code !== null) {
     const channel = new CodeChannel({ ...code, rateLimiter, events, keepAliveMs, logger });
-    door.add('code/channel', (visit) => channel.serve(visit));
+    upgrades.add('code/channel', (visit) => channel.serve(visit));
   }
   server.addHook('preClose', async () => {
-    await door.close();
+    await upgrades.close();
     await events.close();
   });
 }

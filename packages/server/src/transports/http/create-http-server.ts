@@ -8,7 +8,7 @@ import type { Tracer } from '../../tracing/tracer.ts';
 import { traceRequests } from './trace-requests.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
 import { isRpcPath } from './rpc-envelope.ts';
-import { discardBody, sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
+import { discardBody, sendRestFailure, setRetryAfter } from './rest-failure.ts';
 import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
 
 const KEEP_ALIVE_MS = 72_000;
@@ -124,7 +124,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (status >= 500 && !isCallerGone(error) && !hasBrokenOff(request.raw))
     logger.error({ err: error, requestId: request.id, url: request.url }, 'a request failed');
   if (status === 401) reply.header('www-authenticate', 'Bearer');
-  tellWhenToRetry(error, reply);
+  setRetryAfter(error, reply);
   // The framework closes the connection after a body that is too large, which would lose the answer.
   if (status === 413) reply.removeHeader('connection');
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));

@@ -270,11 +270,11 @@ test('everything that /metrics tells is in its table, and nothing else; so is wh
   await waitUntil(async () => (await scrape(server.url)).includes('svc_disk_short'), {
     what: 'the disk is told',
   });
-  const told = [...(await scrape(server.url)).matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(
+  const exported = [...(await scrape(server.url)).matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(
     ([, name, type]) => `${name} ${type}`,
   );
   const table = Object.entries(METRIC_FAMILIES).map(([name, { type }]) => `${name} ${type}`);
-  assert.deepEqual(told.toSorted(), table.toSorted());
+  assert.deepEqual(exported.toSorted(), table.toSorted());
   const dashboard = readFileSync(join(ROOT, 'docs/reference/grafana-dashboard.json'), 'utf8');
   const asked = [...dashboard.matchAll(/\b(svc_|process_)\w+/g)].map(([name]) =>
     name.replace(/_bucket$/, ''),

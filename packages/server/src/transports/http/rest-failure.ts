@@ -52,13 +52,13 @@ export function sendRestFailure(
     logger.error({ err: error, requestId: request.id, route }, 'a request failed');
   }
   if (status === 401) reply.header('www-authenticate', 'Bearer');
-  tellWhenToRetry(error, reply);
+  setRetryAfter(error, reply);
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
   discardBody(request.raw);
 }
 
 /** Sets `Retry-After` from the details of an error, on every surface. */
-export function tellWhenToRetry(error: unknown, reply: FastifyReply): void {
+export function setRetryAfter(error: unknown, reply: FastifyReply): void {
   const seconds = PlatformError.is(error) ? error.details?.['retry_after_seconds'] : undefined;
   if (typeof seconds === 'number') reply.header('retry-after', String(seconds));
 }

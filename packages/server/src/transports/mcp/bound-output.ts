@@ -3,7 +3,7 @@ import { DEFAULT_NAMESPACE } from '@svc/contract';
 import { isTooLong, shorten } from './toolbox/bounded-text.ts';
 import { linkOf } from './toolbox/file-tools.ts';
 import type { FailureData } from './next-step.ts';
-import { ToolScene, type ToolCaller, type Workbench } from './toolbox/tool-scene.ts';
+import { ToolContext, type ToolCaller, type Workbench } from './toolbox/tool-context.ts';
 
 const STREAMS = ['output', 'error'] as const;
 interface Failure {
@@ -19,7 +19,7 @@ const NOT_KEPT = 'have the command write to a file, and read that with sandbox_r
  */
 export async function boundStreams(
   bench: Workbench,
-  asker: ToolCaller,
+  call: ToolCaller,
   input: Readonly<Record<string, unknown>>,
   output: unknown,
 ): Promise<{ readonly output: unknown; readonly links: readonly ContentBlock[] }> {
@@ -27,12 +27,12 @@ export async function boundStreams(
   const result: Record<string, unknown> = { ...output };
   const links: ContentBlock[] = [];
   const { sandbox, namespace } = input;
-  const scene = new ToolScene(bench, asker, typeof namespace === 'string' ? namespace : DEFAULT_NAMESPACE);
+  const context = new ToolContext(bench, call, typeof namespace === 'string' ? namespace : DEFAULT_NAMESPACE);
   for (const stream of STREAMS) {
     const text = result[stream];
     if (typeof text !== 'string' || !isTooLong(text)) continue;
     // Methods with output have a sandbox parameter.
-    const kept = await scene.keep(sandbox as string, text);
+    const kept = await context.keep(sandbox as string, text);
     const where =
       'path' in kept
         ? `all of it is in ${kept.path} of the sandbox: search it with sandbox_run_command, or read it with sandbox_read_file`
@@ -41,7 +41,7 @@ export async function boundStreams(
     result['truncated'] = true;
     if ('path' in kept) {
       const bytes = Buffer.byteLength(text);
-      links.push(linkOf(scene, { sandbox: sandbox as string }, kept.path, bytes, 'text/plain'));
+      links.push(linkOf(context, { sandbox: sandbox as string }, kept.path, bytes, 'text/plain'));
     }
   }
   return { output: result, links };

@@ -16,7 +16,7 @@ import { inWordsOfTools, MORE_MEMORY, type FailureData } from './next-step.ts';
 import { isToolName, operationOf, showOutput, TOOL_LIST, type ToolName } from './tools.ts';
 import { runWorkTool } from './toolbox/run-work-tool.ts';
 import { toResult } from './toolbox/to-result.ts';
-import type { ToolCaller, Workbench } from './toolbox/tool-scene.ts';
+import type { ToolCaller, Workbench } from './toolbox/tool-context.ts';
 
 /** As handlers and the code runner end what a killed program wrote. */
 const OUT_OF_MEMORY_NOTE =

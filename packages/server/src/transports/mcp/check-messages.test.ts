@@ -31,12 +31,12 @@ test('wrong parameters are answered -32602 with a sentence that names the field'
       () => assert.fail(`${method} was accepted`),
       (reason: unknown) => reason as McpError,
     );
-    const told = error.message.replace(/^MCP error -?\d+: /, '');
-    assert.equal(error.code, -32_602, told);
-    const reason = told.replace(/^Invalid params: /, '');
+    const message = error.message.replace(/^MCP error -?\d+: /, '');
+    assert.equal(error.code, -32_602, message);
+    const reason = message.replace(/^Invalid params: /, '');
     if (typeof sentence === 'string') assert.equal(reason, sentence);
     else assert.match(reason, sentence);
-    assert.doesNotMatch(told, /[[{\n]/, 'nothing of the validator shows');
+    assert.doesNotMatch(message, /[[{\n]/, 'nothing of the validator shows');
   }
   // The session goes on.
   assert.equal((await client.listTools()).tools.length, TOOL_LIST.length);

@@ -15,7 +15,7 @@ import {
 import { PlatformError } from '@svc/contract';
 import { API_VERSION } from '@svc/contract/rest';
 import type { Logger } from 'pino';
-import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
+import { ownerOfCaller, type FairLimit } from '../../access/fair-limit.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { callTool } from './call-tool.ts';
 import { callerOf, type ToolExtra } from './caller-info.ts';
@@ -24,7 +24,7 @@ import { ProgressReports } from './progress-reports.ts';
 import { serveResources } from './resources.ts';
 import { SessionLog } from './session-log.ts';
 import { describeTools } from './tools.ts';
-import type { ToolCaller, Workbench } from './toolbox/tool-scene.ts';
+import type { ToolCaller, Workbench } from './toolbox/tool-context.ts';
 
 const INSTRUCTIONS =
   'Runs code and programs in isolated sandboxes. Start one with sandbox_start, use it with sandbox_run_code and ' +
@@ -53,7 +53,7 @@ export interface McpServerParts {
   readonly dispatch: Dispatch;
   readonly logger: Logger;
   /** Tool calls beyond a caller's share of those at work are refused instead of queued. */
-  readonly calls: CallShares;
+  readonly calls: FairLimit;
   readonly workbench: Workbench;
   readonly extras?: McpExtras | undefined;
 }
@@ -95,7 +95,7 @@ function serveTools(server: Server, parts: McpServerParts, log: SessionLog): voi
     const answer = extras?.callTool(params, extra, log);
     if (answer !== undefined) return await answer;
     try {
-      return await withShare(calls, extra, log, (asker) => callTool(parts, { params, ...asker }));
+      return await withShare(calls, extra, log, (call) => callTool(parts, { params, ...call }));
     } catch (error) {
       if (!PlatformError.is(error)) throw error;
       return { isError: true, content: [{ type: 'text', text: error.message }] };
@@ -105,10 +105,10 @@ function serveTools(server: Server, parts: McpServerParts, log: SessionLog): voi
 
 /** Takes one of the places of the caller for as long as the work lasts. @throws PlatformError when there is none */
 async function withShare<T>(
-  calls: CallShares,
+  calls: FairLimit,
   extra: ToolExtra,
   log: SessionLog,
-  work: (asker: ToolCaller) => Promise<T>,
+  work: (call: ToolCaller) => Promise<T>,
 ): Promise<T> {
   const known = callerOf(extra.authInfo);
   const leave = calls.enter(ownerOfCaller(known.caller));
@@ -116,12 +116,12 @@ async function withShare<T>(
     using progress = new ProgressReports({
       token: extra._meta?.progressToken,
       log,
-      send: (news) => extra.sendNotification(news),
+      send: (notification) => extra.sendNotification(notification),
     });
     return await work({
       ...known,
       signal: extra.signal,
-      onProgress: (news) => progress.report(news),
+      onProgress: (step) => progress.report(step),
     });
   } finally {
     leave();

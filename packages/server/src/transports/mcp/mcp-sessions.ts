@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WebStandardStreamableHTTPServerTransport as HttpTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { PlatformError } from '@svc/contract';
-import { ownerOfCaller, type Owner } from '../../access/call-shares.ts';
+import { ownerOfCaller, type Owner } from '../../access/fair-limit.ts';
 import type { Caller } from '../../access/caller.ts';
 import { createMcpServer, type McpServerParts } from './create-mcp-server.ts';
 import { EventLog } from './event-log.ts';
@@ -101,7 +101,7 @@ export class McpSessions {
   }
 
   /**
-   * Closes the longest idle session of the owner when it has as many sessions as are still free, as in `CallShares`.
+   * Closes the longest idle session of the owner when it has as many sessions as are still free, as in `FairLimit`.
    * When none are free and the owner has none, closes one of the owner with the most sessions. So an owner that opens
    * many sessions replaces only its own.
    */

@@ -33,12 +33,12 @@ test('a model that follows what failures say gets to a running sandbox', async (
 });
 
 test('no name of another surface is left in a failure', () => {
-  const told = inWordsOfTools(
+  const text = inWordsOfTools(
     'use sandbox.repl.run, sandbox.command.run, sandbox.metrics.get, sandbox.stop, sandbox.start',
     null,
   );
   assert.equal(
-    told,
+    text,
     'use sandbox_run_code, sandbox_run_command, sandbox_get_metrics, sandbox_stop, sandbox_start',
   );
 });

@@ -48,10 +48,10 @@ const FOR_OPERATORS = 'Commands that begin with svc are for the operator of this
  * The reason of a failure in terms of tools, because other surfaces use other names, with a hint on how to continue.
  */
 export function inWordsOfTools(message: string, data: FailureData, caller?: Caller): string {
-  const told = METHODS.reduce((text, method) => text.replaceAll(method, toolOf(method)), message);
-  const operators = /\bsvc [a-z]/.test(told) ? FOR_OPERATORS : undefined;
+  const text = METHODS.reduce((words, method) => words.replaceAll(method, toolOf(method)), message);
+  const operators = /\bsvc [a-z]/.test(text) ? FOR_OPERATORS : undefined;
   const more = [nextStep(data, caller), operators].filter((sentence) => sentence !== undefined);
-  return more.length === 0 ? told : [told.replace(/\.?$/, '.'), ...more].join(' ');
+  return more.length === 0 ? text : [text.replace(/\.?$/, '.'), ...more].join(' ');
 }
 
 function nextStep(data: FailureData, caller: Caller | undefined): string | undefined {

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { FastifyInstance } from 'fastify';
-import { ownerOfCaller } from '../../access/call-shares.ts';
-import { claimConnection } from '../http/connection-shares.ts';
+import { ownerOfCaller } from '../../access/fair-limit.ts';
+import { claimConnection } from '../http/connection-limit.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { McpEndpoint, McpEndpointParts } from './mcp-endpoint.ts';

@@ -13,7 +13,7 @@ import { callerOf, type ToolExtra } from './caller-info.ts';
 import { inWordsOfTools } from './next-step.ts';
 import { FILE_TEMPLATE, readFileUri, type FileAddress } from './toolbox/resource-uri.ts';
 import { kindOf } from './toolbox/file-content.ts';
-import { ToolScene, type ToolCaller, type Workbench } from './toolbox/tool-scene.ts';
+import { ToolContext, type ToolCaller, type Workbench } from './toolbox/tool-context.ts';
 
 /** The protocol's error code for an unknown resource. */
 const RESOURCE_NOT_FOUND = -32_002;
@@ -38,7 +38,7 @@ const TEMPLATE: ResourceTemplate = {
 export function serveResources(
   server: Server,
   bench: Workbench,
-  within: <T>(extra: ToolExtra, work: (asker: ToolCaller) => Promise<T>) => Promise<T>,
+  within: <T>(extra: ToolExtra, work: (call: ToolCaller) => Promise<T>) => Promise<T>,
 ): void {
   server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [TEMPLATE] }));
@@ -49,7 +49,7 @@ export function serveResources(
       throw new McpError(RESOURCE_NOT_FOUND, message, { uri: params.uri });
     }
     try {
-      return await within(extra, (asker) => readResource(bench, address, params.uri, asker));
+      return await within(extra, (call) => readResource(bench, address, params.uri, call));
     } catch (error) {
       throw explain(error, params.uri, callerOf(extra.authInfo).caller);
     }
@@ -60,9 +60,9 @@ async function readResource(
   bench: Workbench,
   address: FileAddress,
   uri: string,
-  asker: ToolCaller,
+  call: ToolCaller,
 ): Promise<ReadResourceResult> {
-  const bytes = await readBytes(bench, address, asker);
+  const bytes = await readBytes(bench, address, call);
   const { isText, mimeType } = kindOf(address.path, bytes);
   const text = isText ? decode(bytes) : undefined;
   const content =
@@ -76,7 +76,7 @@ function explain(error: unknown, uri: string, caller: Caller): unknown {
   return new McpError(codeOf(error), inWordsOfTools(error.message, data, caller), { uri, ...data });
 }
 
-async function readBytes(bench: Workbench, address: FileAddress, asker: ToolCaller): Promise<Buffer> {
+async function readBytes(bench: Workbench, address: FileAddress, call: ToolCaller): Promise<Buffer> {
   const { namespace, sandbox, path } = address;
   for (const [field, problem] of [
     ['name', nameProblem('Sandbox name', sandbox)],
@@ -85,10 +85,10 @@ async function readBytes(bench: Workbench, address: FileAddress, asker: ToolCall
   ] as const) {
     if (problem !== undefined) throw new PlatformError('invalid_request', problem, { details: { field } });
   }
-  requireReach(asker.caller, namespace);
-  const scene = new ToolScene(bench, asker, namespace);
-  return await scene.files(sandbox, path, async (files, absolute) =>
-    Buffer.from(await files.readFile(absolute, { maxBytes: MAX_BYTES }, asker.signal)),
+  requireReach(call.caller, namespace);
+  const context = new ToolContext(bench, call, namespace);
+  return await context.files(sandbox, path, async (files, absolute) =>
+    Buffer.from(await files.readFile(absolute, { maxBytes: MAX_BYTES }, call.signal)),
   );
 }
 

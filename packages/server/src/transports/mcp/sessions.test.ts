@@ -1,17 +1,17 @@
-import { CallShares } from '../../access/call-shares.ts';
+import { FairLimit } from '../../access/fair-limit.ts';
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import Fastify from 'fastify';
 import { pino } from 'pino';
-import { authenticateNobody } from '../../access/authenticate.ts';
+import { authenticateAsDeveloper } from '../../access/authenticate.ts';
 import { Dispatch, type Handlers } from '../../dispatch/dispatch.ts';
 import { signKey } from '../../access/signed-keys.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import type { SessionLimits } from './mcp-sessions.ts';
 import { registerMcp } from './register-mcp.ts';
-import type { Workbench } from './toolbox/tool-scene.ts';
+import type { Workbench } from './toolbox/tool-context.ts';
 import { connectClient } from '../../testing/mcp-client.ts';
 import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js';
 import { TOOL_LIST } from './tools.ts';
@@ -178,9 +178,9 @@ async function startBare(t: TestContext, sessionLimits: SessionLimits) {
   const sessions = registerMcp(server, {
     dispatch,
     workbench: {} as Workbench,
-    authenticate: authenticateNobody,
+    authenticate: authenticateAsDeveloper,
     logger: pino({ level: 'silent' }),
-    calls: new CallShares(10),
+    calls: new FairLimit(10),
     rateLimiter: null,
     sessionLimits,
   });

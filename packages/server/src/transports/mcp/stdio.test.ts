@@ -39,13 +39,13 @@ class HeldOrchestrator extends FakeOrchestrator {
 
 test('svc mcp lists and calls the tools of a running server', async (t) => {
   // Of news that comes together with the result this client hears nothing.
-  const told = Promise.withResolvers<void>();
-  const { url } = await startTestServer(t, { orchestrator: new HeldOrchestrator(() => told.promise) });
+  const hasStarted = Promise.withResolvers<void>();
+  const { url } = await startTestServer(t, { orchestrator: new HeldOrchestrator(() => hasStarted.promise) });
   const client = await connect(t, { SVC_API_URL: url });
   assert.equal((await client.listTools()).tools.length, TOOL_LIST.length);
   const started = await client.callTool(START, undefined, {
     onprogress: ({ message }) => {
-      if (message === 'starting the sandbox') told.resolve();
+      if (message === 'starting the sandbox') hasStarted.resolve();
     },
   });
   assert.equal(textOf(started), 'Sandbox one started successfully');

@@ -7,8 +7,8 @@ import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import { ServerResponse } from '@svc/contract/node-http';
 import type { Database } from '../../store/database.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
-import type { CallShares } from '../../access/call-shares.ts';
-import { claimConnection } from '../http/connection-shares.ts';
+import type { FairLimit } from '../../access/fair-limit.ts';
+import { claimConnection } from '../http/connection-limit.ts';
 import { ChannelSlots, type ChannelLimits } from '../channel/channel-slots.ts';
 import { admitRequest, isStillOpen, type Admission } from './admit-request.ts';
 import { forwardRequest } from './forward-request.ts';
@@ -33,7 +33,7 @@ export interface PreviewParts {
   readonly orchestrator: Orchestrator;
   readonly logger: Logger;
   /** Limits open connections, by organization. */
-  readonly streams: CallShares;
+  readonly streams: FairLimit;
   /** Interval at which the permission of an open WebSocket is checked; 30 s by default. */
   readonly recheckMs?: number | undefined;
 }

@@ -8,10 +8,10 @@ export interface BodyLimits {
   /** Larger bodies take one of the places for large bodies while they are in memory. */
   readonly usualBytes?: number;
   /** @throws PlatformError when no place is free */
-  readonly takeRoom?: () => Disposable;
+  readonly reserve?: () => Disposable;
 }
 
-const NO_ROOM_NEEDED: Disposable = { [Symbol.dispose]: () => undefined };
+const NO_RESERVATION: Disposable = { [Symbol.dispose]: () => undefined };
 
 /**
  * Reads a JSON body; an absent one becomes an empty object.
@@ -19,11 +19,11 @@ const NO_ROOM_NEEDED: Disposable = { [Symbol.dispose]: () => undefined };
  */
 export async function readJsonBody(
   request: IncomingMessage,
-  { maxBytes, usualBytes = maxBytes, takeRoom = () => NO_ROOM_NEEDED }: BodyLimits,
+  { maxBytes, usualBytes = maxBytes, reserve = () => NO_RESERVATION }: BodyLimits,
 ): Promise<{ readonly value: unknown }> {
   const promised = Number(request.headers['content-length'] ?? 0);
   if (promised > maxBytes) throw tooLarge(maxBytes);
-  using room = new DisposableStack();
+  using reservation = new DisposableStack();
   let isLarge = false;
   const chunks: Buffer[] = [];
   let length = 0;
@@ -34,7 +34,7 @@ export async function readJsonBody(
     if (length > maxBytes) throw tooLarge(maxBytes);
     if (!isLarge && Math.max(length, promised) > usualBytes) {
       isLarge = true;
-      room.use(takeRoom());
+      reservation.use(reserve());
     }
     chunks.push(chunk);
   }

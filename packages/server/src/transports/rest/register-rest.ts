@@ -20,8 +20,8 @@ import {
   type RestDispatch,
   type RestRequest,
 } from '../../dispatch/rest-dispatch.ts';
-import type { CallShares } from '../../access/call-shares.ts';
-import { claimConnection } from '../http/connection-shares.ts';
+import type { FairLimit } from '../../access/fair-limit.ts';
+import { claimConnection } from '../http/connection-limit.ts';
 import { isPreflight } from '../http/create-http-server.ts';
 import { CALLER_GONE } from '../http/caller-gone.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
@@ -47,7 +47,7 @@ export interface RestTransportParts {
   readonly maxBodyPauseMs: number;
   readonly rateLimiter: RateLimiter | null;
   /** Held calls and streams among them. */
-  readonly calls: CallShares;
+  readonly calls: FairLimit;
   readonly logger: Logger;
 }
 
@@ -167,7 +167,7 @@ async function readRequest(
       : await readJsonBody(request.raw, {
           maxBytes: Math.max(operation.maxBodyBytes ?? 0, maxBodyBytes),
           usualBytes: maxBodyBytes,
-          takeRoom: () => largeBodies.take(path.owner),
+          reserve: () => largeBodies.take(path.owner),
         });
   const body = json === undefined ? streamed?.content : checkRestInput(name, 'body', json.value);
   return {

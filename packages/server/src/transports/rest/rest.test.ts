@@ -45,9 +45,13 @@ test('HEAD is told what GET would be, without the body', async (t) => {
     assert.equal(head.status, got.status, path);
     assert.equal(await head.text(), '');
     assert.equal(head.headers.get('content-type'), got.headers.get('content-type'));
-    const told = Number(head.headers.get('content-length'));
+    const length = Number(head.headers.get('content-length'));
     // Only the sentence that names the method differs.
-    assert.equal(told, Buffer.byteLength(path === '/v1/nothing' ? body.replace('GET', 'HEAD') : body), path);
+    assert.equal(
+      length,
+      Buffer.byteLength(path === '/v1/nothing' ? body.replace('GET', 'HEAD') : body),
+      path,
+    );
   }
 });
 

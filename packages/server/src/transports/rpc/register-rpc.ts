@@ -2,9 +2,9 @@ import { PlatformError, type OperationOutput } from '@svc/contract';
 import { parseRequestJson } from '@svc/contract/bounded-json';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
+import { ownerOfCaller, type FairLimit } from '../../access/fair-limit.ts';
 import type { Caller } from '../../access/caller.ts';
-import { claimConnection } from '../http/connection-shares.ts';
+import { claimConnection } from '../http/connection-limit.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { CallContext, Dispatch } from '../../dispatch/dispatch.ts';
@@ -25,7 +25,7 @@ export interface RpcTransportParts {
   readonly authenticate: Authenticate;
   readonly logger: Logger;
   /** Limits concurrent requests per caller; further ones are refused, not queued. */
-  readonly calls: CallShares;
+  readonly calls: FairLimit;
   readonly rateLimiter: RateLimiter | null;
 }
 

@@ -15,8 +15,13 @@ const PACKETS = Number(process.env['SVC_FUZZ_SSH_PACKETS'] ?? 150);
 const SEED = Number(process.env['SVC_FUZZ_SEED'] || 1);
 const MIB = 1024 * 1024;
 const AT_A_TIME = 8;
-/** Few enough that places which are not given back run out within a short run. */
-const CONNECTIONS = { total: 48, strangers: 24, strangersPerAddress: 16, newPerAddress: 1_000_000 };
+/** Few enough that slots which are not given back run out within a short run. */
+const CONNECTIONS = {
+  total: 48,
+  unauthenticated: 24,
+  unauthenticatedPerAddress: 16,
+  newPerAddress: 1_000_000,
+};
 const MAX_GROWTH = 200 * MIB;
 /** For a visitor that has said something wrong and gets no answer; none of what is checked depends on it. */
 const UNANSWERED_MS = 1000;

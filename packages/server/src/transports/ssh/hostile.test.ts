@@ -21,14 +21,14 @@ const IGNORE = 2;
 /** What the kernel holds for connections on this host, and what the collector has not come round to. */
 const MAX_GROWTH = 150 * MIB;
 
-interface Scene {
+interface Fixture {
   readonly gateway: TestGateway;
   readonly privateKey: string;
   /** A member who was there before runs a command, and another one comes in. */
   readonly checkServed: () => Promise<void>;
 }
 
-async function open(t: TestContext, settings: Partial<SshSettings> = {}): Promise<Scene> {
+async function open(t: TestContext, settings: Partial<SshSettings> = {}): Promise<Fixture> {
   const gateway = await startTestGateway(t, settings);
   const { privateKey } = await gateway.addMember('ada@acme.example');
   await gateway.addSandbox('calm-fox');
@@ -43,8 +43,8 @@ async function open(t: TestContext, settings: Partial<SshSettings> = {}): Promis
   return { gateway, privateKey, checkServed };
 }
 
-/** A stranger, and when the gateway has closed its connection. */
-function stranger(t: TestContext, port: number, localAddress = '127.0.0.1') {
+/** A outsider, and when the gateway has closed its connection. */
+function connectRaw(t: TestContext, port: number, localAddress = '127.0.0.1') {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   t.after(() => socket.destroy());
   socket.on('error', () => undefined);
@@ -86,7 +86,7 @@ test('packets before a login that are malformed end their connection, and nobody
     [VERSION, packet(90, Buffer.from('a channel before keys'))],
   ].map((parts) => parts.map((part) => Buffer.from(part)));
   for (const [index, parts] of streams.entries()) {
-    const { socket, closed } = stranger(t, gateway.port);
+    const { socket, closed } = connectRaw(t, gateway.port);
     for (const part of parts) socket.write(part);
     // A fault that is not noticed leaves the connection open for a minute, until a login is overdue.
     const overdue = AbortSignal.timeout(DEFAULT_SSH_SETTINGS.loginMs / 2);
@@ -108,7 +108,7 @@ test('floods before a login gather nothing: endless lines, and packets that are 
   for (const [index, chunk] of floods.entries()) {
     let all = 0;
     const flooding = Array.from({ length: FLOODERS }, async () => {
-      const { socket, closed } = stranger(t, gateway.port);
+      const { socket, closed } = connectRaw(t, gateway.port);
       if (index > 0) socket.write(VERSION);
       for (let sent = 0; sent < MAX_FLOOD && !socket.destroyed; sent += chunk.length) {
         if (!socket.write(chunk)) await Promise.race([once(socket, 'drain').catch(() => undefined), closed]);
@@ -124,7 +124,7 @@ test('floods before a login gather nothing: endless lines, and packets that are 
   await checkServed();
 });
 
-test('what costs the server many times what it costs a stranger is not agreed on', async (t) => {
+test('algorithms that cost the server much more than the client are not agreed on', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
   const login = { username: 'calm-fox', privateKey };
   const dear: readonly Algorithms[] = [
@@ -305,9 +305,9 @@ async function startTampering(t: TestContext, port: number, at: number): Promise
 }
 
 test('a handshake that goes on byte by byte ends in time, and keeps no place from other addresses', async (t) => {
-  const connections = { total: 100, strangers: 8, strangersPerAddress: 4, newPerAddress: 100 };
+  const connections = { total: 100, unauthenticated: 8, unauthenticatedPerAddress: 4, newPerAddress: 100 };
   const { gateway, checkServed } = await open(t, { connections, loginMs: 10_000 });
-  const slow = Array.from({ length: 12 }, () => stranger(t, gateway.port, '127.0.0.2'));
+  const slow = Array.from({ length: 12 }, () => connectRaw(t, gateway.port, '127.0.0.2'));
   const bytes = packet(KEXINIT, Buffer.alloc(30_000));
   const timers = slow.map(({ socket }, index) => {
     let sent = 0;
@@ -316,7 +316,10 @@ test('a handshake that goes on byte by byte ends in time, and keeps no place fro
   });
   t.after(() => timers.forEach((timer) => clearInterval(timer)));
   const held = () => slow.filter(({ socket }) => !socket.destroyed);
-  await waitUntil(() => held().length === connections.strangersPerAddress, 'the share of their address');
+  await waitUntil(
+    () => held().length === connections.unauthenticatedPerAddress,
+    'the share of their address',
+  );
   await waitUntil(() => held().every(({ socket }) => socket.bytesRead > 0), 'the greeting of the gateway');
   await checkServed();
   await waitUntil(() => slow.every(({ socket }) => socket.destroyed), 'slow handshakes are ended');

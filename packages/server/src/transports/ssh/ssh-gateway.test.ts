@@ -63,12 +63,12 @@ test('a client that reads neither stream for a while, one after the other, gets 
 test('whoever may not in learns nothing about what exists', async (t) => {
   const gateway = await startTestGateway(t);
   const { privateKey } = await gateway.addMember('ada@acme.example');
-  const stranger = await gateway.addMember('eve@other.example', 'other');
+  const outsider = await gateway.addMember('eve@other.example', 'other');
   await gateway.addSandbox('calm-fox');
   const unregistered = makeEd25519Pair().privateKey;
   const refusals = await Promise.all([
-    refusalOf(gateway, { username: 'calm-fox', privateKey: stranger.privateKey }),
-    refusalOf(gateway, { username: 'no-such', privateKey: stranger.privateKey }),
+    refusalOf(gateway, { username: 'calm-fox', privateKey: outsider.privateKey }),
+    refusalOf(gateway, { username: 'no-such', privateKey: outsider.privateKey }),
     refusalOf(gateway, { username: 'no-such', privateKey }),
     refusalOf(gateway, { username: '../calm-fox', privateKey }),
     refusalOf(gateway, { username: 'calm-fox', privateKey: unregistered }),
@@ -118,7 +118,7 @@ test('a connection may try only so many keys', async (t) => {
 });
 
 test('those who do not log in are few, and are sent away', async (t) => {
-  const connections = { total: 100, strangers: 2, strangersPerAddress: 2, newPerAddress: 100 };
+  const connections = { total: 100, unauthenticated: 2, unauthenticatedPerAddress: 2, newPerAddress: 100 };
   const hasty = await startTestGateway(t, { connections, loginMs: 300 });
   const idle = [1, 2, 3].map(async () => await closeOf(connect(hasty.port, '127.0.0.1')));
   // The third one at once, the others in time.

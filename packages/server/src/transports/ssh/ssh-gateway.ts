@@ -12,7 +12,7 @@ import { gatherVersionLine } from './gather-version-line.ts';
 import { ensureHostKey, type HostKey } from './host-key.ts';
 import { SshConnection } from './ssh-connection.ts';
 import type { SshSettings } from './ssh-settings.ts';
-import { Strangers } from './strangers.ts';
+import { UnauthenticatedConnections } from './unauthenticated-connections.ts';
 
 const IDENT = 'svc';
 const KEEP_ALIVE_MISSES = 3;
@@ -26,7 +26,7 @@ const ALGORITHMS: Algorithms = {
   compress: ['none'],
 };
 /** Twenty keys and a key exchange fit in well; more is sent by nobody who wants to log in. */
-const MAX_STRANGER_BYTES = 256 * 1024;
+const MAX_UNAUTHENTICATED_BYTES = 256 * 1024;
 
 export interface SshGatewayParts {
   readonly database: Database;
@@ -60,7 +60,7 @@ export async function startSshGateway(parts: SshGatewayParts): Promise<RunningSs
 class Gateway {
   readonly #parts: SshGatewayParts;
   readonly #hostKey: HostKey;
-  readonly #strangers: Strangers;
+  readonly #unauthenticated: UnauthenticatedConnections;
   readonly #slots: ChannelSlots;
   readonly #events: EventQueue;
   readonly #sockets = new Set<Socket>();
@@ -69,14 +69,14 @@ class Gateway {
   constructor(parts: SshGatewayParts, hostKey: HostKey) {
     this.#parts = parts;
     this.#hostKey = hostKey;
-    this.#strangers = new Strangers(parts.settings.connections);
+    this.#unauthenticated = new UnauthenticatedConnections(parts.settings.connections);
     this.#slots = new ChannelSlots(parts.settings.limits);
     this.#events = new EventQueue(parts.database);
   }
 
   take(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    const place = this.#strangers.admit(socket.remoteAddress ?? '', () => socket.destroy());
+    const place = this.#unauthenticated.admit(socket.remoteAddress ?? '', () => socket.destroy());
     if (place === undefined) return void socket.destroy();
     const { settings } = this.#parts;
     this.#sockets.add(socket);
@@ -89,7 +89,7 @@ class Gateway {
     });
     socket.setNoDelay(true);
     const onBytes = () => {
-      if (socket.bytesRead > MAX_STRANGER_BYTES) socket.destroy();
+      if (socket.bytesRead > MAX_UNAUTHENTICATED_BYTES) socket.destroy();
     };
     const onLoggedIn = () => {
       clearTimeout(timer);

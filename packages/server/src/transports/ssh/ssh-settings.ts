@@ -16,8 +16,8 @@ export interface SshSettings {
   readonly connections: {
     readonly total: number;
     /** Of those, how many may not be logged in yet: in all, and from one address. */
-    readonly strangers: number;
-    readonly strangersPerAddress: number;
+    readonly unauthenticated: number;
+    readonly unauthenticatedPerAddress: number;
     /** Of one address that may begin within ten seconds: each is a key exchange, on the thread that serves everybody. */
     readonly newPerAddress: number;
   };
@@ -33,7 +33,7 @@ export const DEFAULT_SSH_SETTINGS: Omit<SshSettings, 'host' | 'port'> = {
   recheckMs: 30_000,
   loginMs: 60_000,
   maxAttempts: 20,
-  connections: { total: 2048, strangers: 128, strangersPerAddress: 32, newPerAddress: 500 },
+  connections: { total: 2048, unauthenticated: 128, unauthenticatedPerAddress: 32, newPerAddress: 500 },
   limits: { perSandbox: 64, perOrganization: 1024 },
   channelsPerConnection: 64,
 };

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 
 /** Maximum number of listed lines when a text occurs more than once. */
-const MAX_TOLD = 10;
+const MAX_LISTED_LINES = 10;
 
 export interface Edit {
   readonly text: string;
@@ -29,9 +29,10 @@ export function editText(
   const lines = linesOf(pieces, oldText);
   if (lines.length === 0) throw notFound(path, content, oldText);
   if (lines.length > 1 && !isEvery) {
-    const told = lines.slice(0, MAX_TOLD).join(', ') + (lines.length > MAX_TOLD ? ' and more' : '');
+    const listed =
+      lines.slice(0, MAX_LISTED_LINES).join(', ') + (lines.length > MAX_LISTED_LINES ? ' and more' : '');
     const message =
-      `old_text is in ${path} ${lines.length} times, at lines ${told}; ` +
+      `old_text is in ${path} ${lines.length} times, at lines ${listed}; ` +
       'give more of the lines around the one that is meant, or set replace_all';
     throw refused('old_text', message, { occurrences: lines.length });
   }

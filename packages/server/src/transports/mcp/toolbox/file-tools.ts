@@ -8,7 +8,7 @@ import { editText } from './edit-text.ts';
 import { kindOf } from './file-content.ts';
 import { readLines } from './read-lines.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
-import type { ToolScene } from './tool-scene.ts';
+import type { ToolContext } from './tool-context.ts';
 
 /** Of an image that is shown, and of a text that is edited. */
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
@@ -24,36 +24,40 @@ type FileTools = Pick<WorkToolHandlers, Extract<keyof WorkToolHandlers, `sandbox
 export function fileTools(): FileTools {
   const mutex = new KeyedMutex();
   return {
-    sandbox_read_file: (input, scene) =>
-      scene.files(input.sandbox, input.path, (files, path) => readFile(files, path, input, scene)),
-    sandbox_write_file: (input, scene) =>
-      scene.files(input.sandbox, input.path, async (files, path) => {
-        const { signal } = scene;
+    sandbox_read_file: (input, context) =>
+      context.files(input.sandbox, input.path, (files, path) => readFile(files, path, input, context)),
+    sandbox_write_file: (input, context) =>
+      context.files(input.sandbox, input.path, async (files, path) => {
+        const { signal } = context;
         await files.mkdir(posix.dirname(path), {}, signal);
         await files.writeFile(path, Buffer.from(input.content), {}, signal);
         if (input.is_executable === true) await files.setStat(path, { mode: EXECUTABLE }, {}, signal);
-        return await written(files, path, input, scene);
+        return await written(files, path, input, context);
       }),
-    sandbox_edit_file: (input, scene) =>
-      scene.files(input.sandbox, input.path, (files, path) =>
+    sandbox_edit_file: (input, context) =>
+      context.files(input.sandbox, input.path, (files, path) =>
         // Two edits of one file at a time would undo each other.
-        mutex.run(`${scene.namespace}/${input.sandbox}${path}`, () => editFile(files, path, input, scene)),
+        mutex.run(`${context.namespace}/${input.sandbox}${path}`, () =>
+          editFile(files, path, input, context),
+        ),
       ),
-    sandbox_list_files: (input, scene) =>
-      scene.files(input.sandbox, input.path ?? '.', (files, path) => listFiles(files, path, input, scene)),
-    sandbox_upload_file: (input, scene) =>
-      scene.files(input.sandbox, input.path, async (files, path) => {
-        await upload(files, path, input, scene.signal);
-        return await written(files, path, input, scene);
+    sandbox_list_files: (input, context) =>
+      context.files(input.sandbox, input.path ?? '.', (files, path) =>
+        listFiles(files, path, input, context),
+      ),
+    sandbox_upload_file: (input, context) =>
+      context.files(input.sandbox, input.path, async (files, path) => {
+        await upload(files, path, input, context.signal);
+        return await written(files, path, input, context);
       }),
-    sandbox_download_file: (input, scene) =>
-      scene.files(input.sandbox, input.path, (files, path) => download(files, path, input, scene)),
-    sandbox_remove_file: (input, scene) =>
-      scene.files(input.sandbox, input.path, async (files, path) => {
-        const { kind } = await files.stat(path, { followSymlink: false }, scene.signal);
+    sandbox_download_file: (input, context) =>
+      context.files(input.sandbox, input.path, (files, path) => download(files, path, input, context)),
+    sandbox_remove_file: (input, context) =>
+      context.files(input.sandbox, input.path, async (files, path) => {
+        const { kind } = await files.stat(path, { followSymlink: false }, context.signal);
         const isFolder = kind === 'dir';
-        if (isFolder) await files.removeDir(path, { recursive: input.recursive ?? false }, scene.signal);
-        else await files.remove(path, scene.signal);
+        if (isFolder) await files.removeDir(path, { recursive: input.recursive ?? false }, context.signal);
+        else await files.remove(path, context.signal);
         return { structured: {}, text: `${path} was removed` };
       }),
   };
@@ -63,12 +67,12 @@ async function readFile(
   files: ChannelFiles,
   path: string,
   input: WorkToolInput<'sandbox_read_file'>,
-  scene: ToolScene,
+  context: ToolContext,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_read_file'>>> {
-  const { signal } = scene;
+  const { signal } = context;
   const { size } = await requireFile(files, path, signal);
   const kind = kindOf(path, await beginning(files, path, signal));
-  const about = { path, size_bytes: size, uri: uriOf(scene, input, path) };
+  const about = { path, size_bytes: size, uri: uriOf(context, input, path) };
   const noText = { ...about, first_line: null, last_line: null, has_more: false };
   if (kind.isImage && size <= MAX_IMAGE_BYTES) {
     const bytes = Buffer.from(await files.readFile(path, { maxBytes: MAX_IMAGE_BYTES }, signal));
@@ -84,7 +88,7 @@ async function readFile(
     return {
       structured: { ...noText, kind: 'binary' },
       text: note,
-      more: [linkOf(scene, input, path, size, kind.mimeType)],
+      more: [linkOf(context, input, path, size, kind.mimeType)],
     };
   }
   const { offset, limit } = input;
@@ -102,7 +106,7 @@ async function readFile(
     },
     text: lines.text,
     more: lines.hasMore
-      ? [{ type: 'text', text: readOn(lines) }, linkOf(scene, input, path, size, kind.mimeType)]
+      ? [{ type: 'text', text: readOn(lines) }, linkOf(context, input, path, size, kind.mimeType)]
       : [],
   };
 }
@@ -117,9 +121,9 @@ async function editFile(
   files: ChannelFiles,
   path: string,
   input: WorkToolInput<'sandbox_edit_file'>,
-  scene: ToolScene,
+  context: ToolContext,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_edit_file'>>> {
-  const { signal } = scene;
+  const { signal } = context;
   await requireFile(files, path, signal);
   const bytes = await files.readFile(path, { maxBytes: MAX_EDITED_BYTES }, signal);
   const edited = editText(path, decode(path, bytes), {
@@ -135,7 +139,7 @@ async function editFile(
       replacements: edited.lines.length,
       lines: [...edited.lines],
       size_bytes: content.length,
-      uri: uriOf(scene, input, path),
+      uri: uriOf(context, input, path),
     },
     text: `${path}: replaced at line ${edited.lines.join(', ')}`,
   };
@@ -154,7 +158,7 @@ async function listFiles(
   files: ChannelFiles,
   path: string,
   { offset, limit }: WorkToolInput<'sandbox_list_files'>,
-  { signal }: ToolScene,
+  { signal }: ToolContext,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_list_files'>>> {
   const all = (await Array.fromAsync(files.readDirectory(path, signal))).map(toEntry);
   const first = offset ?? 0;
@@ -214,9 +218,9 @@ async function download(
   files: ChannelFiles,
   path: string,
   input: WorkToolInput<'sandbox_download_file'>,
-  scene: ToolScene,
+  context: ToolContext,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_download_file'>>> {
-  const { signal } = scene;
+  const { signal } = context;
   const { size } = await requireFile(files, path, signal);
   const { mimeType } = kindOf(path, await beginning(files, path, signal));
   const first = input.offset ?? 0;
@@ -230,12 +234,12 @@ async function download(
       path,
       size_bytes: size,
       mime_type: mimeType,
-      uri: uriOf(scene, input, path),
+      uri: uriOf(context, input, path),
       data: bytes?.toString('base64') ?? null,
       next_offset: bytes !== undefined && next < size ? next : null,
     },
     text: `${path}: ${mimeType}, ${size} bytes`,
-    more: [linkOf(scene, input, path, size, mimeType)],
+    more: [linkOf(context, input, path, size, mimeType)],
   };
 }
 
@@ -268,21 +272,21 @@ async function written(
   files: ChannelFiles,
   path: string,
   input: { readonly sandbox: string },
-  scene: ToolScene,
+  context: ToolContext,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_write_file'>>> {
-  const { size } = await files.stat(path, {}, scene.signal);
+  const { size } = await files.stat(path, {}, context.signal);
   return {
-    structured: { path, size_bytes: size, uri: uriOf(scene, input, path) },
+    structured: { path, size_bytes: size, uri: uriOf(context, input, path) },
     text: `${path} has ${size} bytes now`,
   };
 }
 
-function uriOf({ namespace }: ToolScene, { sandbox }: { readonly sandbox: string }, path: string): string {
+function uriOf({ namespace }: ToolContext, { sandbox }: { readonly sandbox: string }, path: string): string {
   return fileUri({ namespace, sandbox, path });
 }
 
 export function linkOf(
-  scene: ToolScene,
+  context: ToolContext,
   input: { readonly sandbox: string },
   path: string,
   size: number,
@@ -290,7 +294,7 @@ export function linkOf(
 ): ContentBlock {
   return {
     type: 'resource_link',
-    uri: uriOf(scene, input, path),
+    uri: uriOf(context, input, path),
     name: posix.basename(path),
     title: `${path} in ${input.sandbox}`,
     mimeType,

@@ -5,7 +5,7 @@ import { toVariables } from '../../../processes/variables.ts';
 import { latestOffset, readOutput, type ReadOutput } from './process-output.ts';
 import { listText } from './list-text.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
-import type { ToolScene } from './tool-scene.ts';
+import type { ToolContext } from './tool-context.ts';
 
 const MS_PER_SECOND = 1000;
 const DEFAULT_WAIT_SECONDS = 60;
@@ -25,10 +25,10 @@ interface OfProcess {
 
 export function processTools(): ProcessTools {
   return {
-    sandbox_start_process: async (input, scene) => {
+    sandbox_start_process: async (input, context) => {
       const { command: cmd, args, envs, workdir, name, timeout } = input;
-      const started = await scene.rest('processes.start', {
-        params: { sandbox_id: (await scene.sandbox(input.sandbox)).id },
+      const started = await context.rest('processes.start', {
+        params: { sandbox_id: (await context.sandbox(input.sandbox)).id },
         body: {
           cmd,
           args: args ?? [],
@@ -42,10 +42,10 @@ export function processTools(): ProcessTools {
       });
       return answerProcess(started);
     },
-    sandbox_list_processes: async (input, scene) => {
+    sandbox_list_processes: async (input, context) => {
       const { limit, cursor, status } = input;
-      const { data, next_cursor: next } = await scene.rest('processes.list', {
-        params: { sandbox_id: (await scene.sandbox(input.sandbox)).id },
+      const { data, next_cursor: next } = await context.rest('processes.list', {
+        params: { sandbox_id: (await context.sandbox(input.sandbox)).id },
         query: {
           ...(typeof limit === 'number' ? { limit } : {}),
           ...(typeof cursor === 'string' ? { cursor } : {}),
@@ -57,73 +57,73 @@ export function processTools(): ProcessTools {
         text: listText(data.map(describeProcess), next, 'No background commands'),
       };
     },
-    sandbox_read_output: async (input, scene) => {
-      const params = await paramsOf(scene, input);
-      return await answerOutput(scene, params, input.offset);
+    sandbox_read_output: async (input, context) => {
+      const params = await paramsOf(context, input);
+      return await answerOutput(context, params, input.offset);
     },
-    sandbox_wait_process: async (input, scene) => {
-      const params = await paramsOf(scene, input);
-      await waitForEnd(scene, params, (input.timeout ?? DEFAULT_WAIT_SECONDS) * MS_PER_SECOND);
-      scene.signal.throwIfAborted();
-      return await answerOutput(scene, params, input.offset);
+    sandbox_wait_process: async (input, context) => {
+      const params = await paramsOf(context, input);
+      await waitForEnd(context, params, (input.timeout ?? DEFAULT_WAIT_SECONDS) * MS_PER_SECOND);
+      context.signal.throwIfAborted();
+      return await answerOutput(context, params, input.offset);
     },
-    sandbox_stop_process: async (input, scene) => {
-      const params = await paramsOf(scene, input);
+    sandbox_stop_process: async (input, context) => {
+      const params = await paramsOf(context, input);
       const graceMs = (input.grace ?? DEFAULT_GRACE_SECONDS) * MS_PER_SECOND;
-      return answerProcess(await stopProcess(scene, params, graceMs));
+      return answerProcess(await stopProcess(context, params, graceMs));
     },
-    sandbox_signal_process: async (input, scene) => {
-      const params = await paramsOf(scene, input);
+    sandbox_signal_process: async (input, context) => {
+      const params = await paramsOf(context, input);
       const { signal } = input;
-      return answerProcess(await scene.rest('processes.signal', { params, body: { signal } }));
+      return answerProcess(await context.rest('processes.signal', { params, body: { signal } }));
     },
   };
 }
 
 async function paramsOf(
-  scene: ToolScene,
+  context: ToolContext,
   { sandbox, process }: { readonly sandbox: string; readonly process: string },
 ): Promise<OfProcess> {
-  return { sandbox_id: (await scene.sandbox(sandbox)).id, process_id: process };
+  return { sandbox_id: (await context.sandbox(sandbox)).id, process_id: process };
 }
 
-async function stopProcess(scene: ToolScene, params: OfProcess, graceMs: number): Promise<Process> {
-  const found = await scene.rest('processes.get', { params });
+async function stopProcess(context: ToolContext, params: OfProcess, graceMs: number): Promise<Process> {
+  const found = await context.rest('processes.get', { params });
   // By id from here on, because another process of this name may be started meanwhile.
   const own = { ...params, process_id: found.id };
   for (const [signal, waitMs] of [
     ['SIGTERM', graceMs],
     ['SIGKILL', KILL_WAIT_MS],
   ] as const) {
-    const process = await scene.rest('processes.get', { params: own });
+    const process = await context.rest('processes.get', { params: own });
     if (process.exit !== null) return process;
-    await scene.rest('processes.signal', { params: own, body: { signal } });
-    await waitForEnd(scene, own, waitMs);
-    scene.signal.throwIfAborted();
+    await context.rest('processes.signal', { params: own, body: { signal } });
+    await waitForEnd(context, own, waitMs);
+    context.signal.throwIfAborted();
   }
-  return await scene.rest('processes.get', { params: own });
+  return await context.rest('processes.get', { params: own });
 }
 
 /** Waits until the time is over or the process ends. */
-async function waitForEnd(scene: ToolScene, params: OfProcess, waitMs: number): Promise<void> {
-  const process = await scene.rest('processes.get', { params });
+async function waitForEnd(context: ToolContext, params: OfProcess, waitMs: number): Promise<void> {
+  const process = await context.rest('processes.get', { params });
   if (process.exit !== null) return;
-  const signal = AbortSignal.any([scene.signal, AbortSignal.timeout(Math.ceil(waitMs))]);
+  const signal = AbortSignal.any([context.signal, AbortSignal.timeout(Math.ceil(waitMs))]);
   const query = { follow: true, offset: `${process.stdout_bytes}-${process.stderr_bytes}` };
   const own = { ...params, process_id: process.id };
-  const events = await scene.rest('processes.output', { params: own, query }, signal);
+  const events = await context.rest('processes.output', { params: own, query }, signal);
   for await (const { event } of events) if (event === 'end') return;
 }
 
 async function answerOutput(
-  scene: ToolScene,
+  context: ToolContext,
   params: OfProcess,
   asked: string | null | undefined,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_read_output'>>> {
-  const process = await scene.rest('processes.get', { params });
+  const process = await context.rest('processes.get', { params });
   const own = { ...params, process_id: process.id };
   const offset = asked ?? latestOffset(process);
-  const events = await scene.rest('processes.output', { params: own, query: { offset } });
+  const events = await context.rest('processes.output', { params: own, query: { offset } });
   const read = await readOutput(events, offset);
   // The state after the output, which includes the exit.
   const now = read.process ?? process;

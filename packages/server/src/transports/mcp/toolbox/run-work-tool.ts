@@ -8,7 +8,7 @@ import { searchTools } from './search-tools.ts';
 import { snapshotTools } from './snapshot-tools.ts';
 import { toResult } from './to-result.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
-import { ToolScene, type ToolCaller, type Workbench } from './tool-scene.ts';
+import { ToolContext, type ToolCaller, type Workbench } from './tool-context.ts';
 
 /** One handler per tool; a missing one is a type error. */
 const HANDLERS: WorkToolHandlers = {
@@ -24,17 +24,17 @@ export async function runWorkTool(
   bench: Workbench,
   name: WorkToolName,
   value: Readonly<Record<string, unknown>>,
-  asker: ToolCaller,
+  call: ToolCaller,
 ): Promise<CallToolResult> {
   const { input, namespace } = checkToolInput(name, value);
-  requireReach(asker.caller, namespace);
-  const scene = new ToolScene(bench, asker, namespace);
+  requireReach(call.caller, namespace);
+  const context = new ToolContext(bench, call, namespace);
   // Input and handler have the same name, which the type checker cannot follow through a union of names.
   const handler = HANDLERS[name] as (
     input: unknown,
-    scene: ToolScene,
+    context: ToolContext,
   ) => Promise<ToolAnswer<Record<string, unknown>>>;
-  const { structured, text, more = [] } = await handler(input, scene);
+  const { structured, text, more = [] } = await handler(input, context);
   const schema: ToolSchema = WORK_TOOLS[name];
   return toResult([{ type: 'text', text }, ...more], structured, schema.isText === true);
 }

@@ -22,9 +22,9 @@ type SandboxTools = Pick<
 
 export function sandboxTools(): SandboxTools {
   return {
-    sandbox_list: async (input, scene) => {
-      const { data, next_cursor: next } = (await scene.hasAnything())
-        ? await scene.rest('sandboxes.list', { query: pageOf(input) })
+    sandbox_list: async (input, context) => {
+      const { data, next_cursor: next } = (await context.hasAnything())
+        ? await context.rest('sandboxes.list', { query: pageOf(input) })
         : NOTHING;
       const sandboxes = data.map(toView);
       return {
@@ -32,8 +32,8 @@ export function sandboxTools(): SandboxTools {
         text: listText(sandboxes.map(describeSandbox), next, 'No sandboxes'),
       };
     },
-    sandbox_list_images: async (_input, scene) => {
-      const found = (await scene.hasAnything()) ? await scene.rest('images.list', {}) : [];
+    sandbox_list_images: async (_input, context) => {
+      const found = (await context.hasAnything()) ? await context.rest('images.list', {}) : [];
       const images = found.map(({ references, size_bytes: size, is_provided: isProvided }) => ({
         references,
         size_bytes: size,
@@ -44,20 +44,20 @@ export function sandboxTools(): SandboxTools {
       );
       return { structured: { images }, text: listText(lines, null, NO_IMAGES) };
     },
-    sandbox_remove: async ({ sandbox }, scene) => {
-      const { id } = await scene.sandbox(sandbox);
-      const { message } = await scene.rest('sandboxes.remove', { params: { sandbox_id: id } });
+    sandbox_remove: async ({ sandbox }, context) => {
+      const { id } = await context.sandbox(sandbox);
+      const { message } = await context.rest('sandboxes.remove', { params: { sandbox_id: id } });
       return { structured: {}, text: message };
     },
     sandbox_set_lifetime: setLifetime,
-    sandbox_preview_url: async (input, scene) => {
-      const sandbox = await scene.sandbox(input.sandbox);
+    sandbox_preview_url: async (input, context) => {
+      const sandbox = await context.sandbox(input.sandbox);
       const { port, expires_in_secs: seconds } = input;
-      const address = await scene.rest('previews.open', {
+      const address = await context.rest('previews.open', {
         params: { sandbox_id: sandbox.id },
         body: { port, expires_in_secs: seconds ?? null },
       });
-      const isListening = await scene.listens(sandbox, port);
+      const isListening = await context.listens(sandbox, port);
       // Null only in a repeated answer.
       const { url, access, expires_at: expiresAt } = address;
       const note = isListening === false ? `\n[${nothingListens(port)}]` : '';
@@ -70,10 +70,10 @@ export function sandboxTools(): SandboxTools {
   };
 }
 
-const readLogs: WorkToolHandlers['sandbox_read_logs'] = async (input, scene) => {
-  const { id } = await scene.sandbox(input.sandbox);
+const readLogs: WorkToolHandlers['sandbox_read_logs'] = async (input, context) => {
+  const { id } = await context.sandbox(input.sandbox);
   const { cursor, tail, sources } = input;
-  const { data, has_more: hasMore } = await scene.rest('logs.list', {
+  const { data, has_more: hasMore } = await context.rest('logs.list', {
     params: { sandbox_id: id },
     query: {
       sources: sources?.join(',') ?? ALL_SOURCES,
@@ -95,7 +95,7 @@ function nothingListens(port: number): string {
   return `nothing listens on port ${port} of the sandbox yet: start a server there with sandbox_start_process, and look at its output`;
 }
 
-const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, scene) => {
+const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, context) => {
   const { ends_in_secs: left, max_duration_secs: most, idle_timeout_secs: idle, keep_alive: isUse } = input;
   // Models send null for an omitted field, so "none" is 0 here.
   const body = {
@@ -109,10 +109,10 @@ const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, scen
     const details = { field: 'ends_in_secs', reason };
     throw new PlatformError('invalid_request', `Invalid params: ends_in_secs ${reason}`, { details });
   }
-  const params = { sandbox_id: (await scene.sandbox(input.sandbox)).id };
-  if (hasChange) await scene.rest('lifecycle.update', { params, body });
-  if (isUse === true) await scene.rest('lifecycle.keepAlive', { params });
-  const { status, ends_at: endsAt, spec } = await scene.rest('sandboxes.get', { params });
+  const params = { sandbox_id: (await context.sandbox(input.sandbox)).id };
+  if (hasChange) await context.rest('lifecycle.update', { params, body });
+  if (isUse === true) await context.rest('lifecycle.keepAlive', { params });
+  const { status, ends_at: endsAt, spec } = await context.rest('sandboxes.get', { params });
   const { max_duration_secs = null, idle_timeout_secs = null } = spec?.lifecycle ?? {};
   return {
     structured: { status, ends_at: endsAt, max_duration_secs, idle_timeout_secs },

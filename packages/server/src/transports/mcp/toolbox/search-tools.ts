@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import type { WorkToolInput, WorkToolOutput } from '@svc/contract/mcp';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
-import type { ToolScene } from './tool-scene.ts';
+import type { ToolContext } from './tool-context.ts';
 
 const DEFAULT_LINES = 100;
 const MAX_LINE_LENGTH = 500;
@@ -13,17 +13,17 @@ type Answer = ToolAnswer<WorkToolOutput<'sandbox_grep'>>;
 
 export function searchTools(): SearchTools {
   return {
-    sandbox_grep: async (input, scene) => {
+    sandbox_grep: async (input, context) => {
       const limit = input.limit ?? DEFAULT_LINES;
       const cased = input.ignore_case === true ? ['-i'] : [];
       // One more per file than is shown, to detect further matches.
       const bounds = ['-m', String(limit + 1)];
       const words = ['-rnHE', ...cased, ...bounds, '-e', input.pattern, '--', startOf(input)];
-      const lines = await search(scene, input.sandbox, 'grep', words);
+      const lines = await search(context, input.sandbox, 'grep', words);
       return show(lines.filter(isText), limit);
     },
-    sandbox_glob: async (input, scene) => {
-      const lines = await search(scene, input.sandbox, 'find', [startOf(input), ...testOf(input)]);
+    sandbox_glob: async (input, context) => {
+      const lines = await search(context, input.sandbox, 'find', [startOf(input), ...testOf(input)]);
       return show(lines.toSorted(), input.limit ?? DEFAULT_LINES);
     },
   };
@@ -47,13 +47,13 @@ function testOf(input: WorkToolInput<'sandbox_glob'>): readonly string[] {
 
 /** @returns the output of the program, by line */
 async function search(
-  scene: ToolScene,
+  context: ToolContext,
   sandbox: string,
   command: 'grep' | 'find',
   args: readonly string[],
 ): Promise<readonly string[]> {
   try {
-    const result = await scene.run({ sandbox, command, args: [...args], timeout: TIMEOUT_SECONDS });
+    const result = await context.run({ sandbox, command, args: [...args], timeout: TIMEOUT_SECONDS });
     const { exit_code: code, output, error } = result;
     // Both programs report unreadable folders and continue; the matches are complete otherwise.
     if (output === '' && error !== '' && (command === 'find' || code > NO_MATCH))

@@ -5,7 +5,7 @@ import type { Snapshot } from '@svc/contract/rest';
 import { listText } from './list-text.ts';
 import { NOTHING, pageOf } from './sandbox-tools.ts';
 import type { WorkToolHandlers } from './tool-answer.ts';
-import type { ToolScene } from './tool-scene.ts';
+import type { ToolContext } from './tool-context.ts';
 
 /** Polls the store, because another server may make the snapshot. */
 const FIRST_POLL_MS = 10;
@@ -22,27 +22,27 @@ type SnapshotTools = Pick<
 
 export function snapshotTools(): SnapshotTools {
   return {
-    sandbox_create_snapshot: async ({ sandbox, snapshot: name, replace }, scene) => {
-      const { id } = await scene.sandbox(sandbox);
-      const begun = await scene.rest('snapshots.create', {
+    sandbox_create_snapshot: async ({ sandbox, snapshot: name, replace }, context) => {
+      const { id } = await context.sandbox(sandbox);
+      const begun = await context.rest('snapshots.create', {
         body: { kind: 'disk', sandbox_id: id, name, force: replace ?? false },
       });
-      const made = await waitForSnapshot(scene, begun.id);
+      const made = await waitForSnapshot(context, begun.id);
       return { structured: toView(made), text: describeSnapshot(made) };
     },
-    sandbox_list_snapshots: async (input, scene) => {
-      const { data, next_cursor: next } = (await scene.hasAnything())
-        ? await scene.rest('snapshots.list', { query: pageOf(input) })
+    sandbox_list_snapshots: async (input, context) => {
+      const { data, next_cursor: next } = (await context.hasAnything())
+        ? await context.rest('snapshots.list', { query: pageOf(input) })
         : NOTHING;
       return {
         structured: { snapshots: data.map(toView), next_cursor: next },
         text: listText(data.map(describeSnapshot), next, 'No snapshots'),
       };
     },
-    sandbox_start_from_snapshot: async (input, scene) => {
+    sandbox_start_from_snapshot: async (input, context) => {
       const { sandbox: name, memory, cpus, envs, workdir } = input;
-      const { location } = await scene.rest('snapshots.getByName', { params: { name: input.snapshot } });
-      const { status, last_failure_message: failure } = await scene.rest('sandboxes.create', {
+      const { location } = await context.rest('snapshots.getByName', { params: { name: input.snapshot } });
+      const { status, last_failure_message: failure } = await context.rest('sandboxes.create', {
         query: { start: true, wait_for: 'running', wait_timeout: START_WAIT_SECONDS },
         body: {
           name,
@@ -63,16 +63,16 @@ export function snapshotTools(): SnapshotTools {
       const message = `Sandbox '${name}' is ${status}${failure === null ? '' : `: ${failure}`}`;
       throw new PlatformError('start_failed', message, { details: { state: status } });
     },
-    sandbox_remove_snapshot: async ({ snapshot: name }, scene) => {
-      const { message } = await scene.rest('snapshots.removeByName', { params: { name } });
+    sandbox_remove_snapshot: async ({ snapshot: name }, context) => {
+      const { message } = await context.rest('snapshots.removeByName', { params: { name } });
       return { structured: {}, text: message };
     },
   };
 }
 
-async function waitForSnapshot(scene: ToolScene, operationId: string): Promise<Snapshot> {
+async function waitForSnapshot(context: ToolContext, operationId: string): Promise<Snapshot> {
   for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_POLL_MS)) {
-    const operation = await scene.rest('snapshots.getOperation', { params: { operation_id: operationId } });
+    const operation = await context.rest('snapshots.getOperation', { params: { operation_id: operationId } });
     const { status, result, error } = operation;
     if (result !== null) return result;
     if (error !== null) {
@@ -82,8 +82,8 @@ async function waitForSnapshot(scene: ToolScene, operationId: string): Promise<S
     if (status === 'succeeded') {
       throw new PlatformError('snapshot_not_found', 'The snapshot was made, and removed since');
     }
-    scene.tell('making the snapshot');
-    await delay(pauseMs, undefined, { signal: scene.signal });
+    context.report('making the snapshot');
+    await delay(pauseMs, undefined, { signal: context.signal });
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 import type { WorkToolInput, WorkToolName, WorkToolOutput } from '@svc/contract/mcp';
-import type { ToolScene } from './tool-scene.ts';
+import type { ToolContext } from './tool-context.ts';
 
 /** The answer of a tool: `output` according to its schema, and the text for people and models. */
 export interface ToolAnswer<Output> {
@@ -12,7 +12,7 @@ export interface ToolAnswer<Output> {
 
 export type WorkToolHandler<Name extends WorkToolName> = (
   input: WorkToolInput<Name>,
-  scene: ToolScene,
+  context: ToolContext,
 ) => Promise<ToolAnswer<WorkToolOutput<Name>>>;
 
 export type WorkToolHandlers = { readonly [Name in WorkToolName]: WorkToolHandler<Name> };

@@ -1,43 +1,43 @@
-import { groupOfAddress } from '../http/connection-shares.ts';
+import { groupOfAddress } from '../http/connection-limit.ts';
 import type { SshSettings } from './ssh-settings.ts';
 
 const WINDOW_MS = 10_000;
 
-interface Place {
+interface Entry {
   readonly end: () => void;
 }
 
 /**
- * Counts connections, so that nobody who is not logged in can keep others from it: an address, or a whole /64 of IPv6, has so many places,
- * and when all are taken a new one gets that of whoever has the most, the oldest of them.
+ * Limits connections that have not logged in yet, in all and per address (per /64 of IPv6), so that one address cannot
+ * keep others out. When the limit is reached, a new connection replaces the oldest one of the address that has the most.
  */
-export class Strangers {
+export class UnauthenticatedConnections {
   readonly #limits: SshSettings['connections'];
   /** Oldest first. */
-  readonly #byGroup = new Map<string, Set<Place>>();
+  readonly #byGroup = new Map<string, Set<Entry>>();
   readonly #arrivals = new Map<string, number>();
   #windowEndsAt = 0;
   #total = 0;
-  #strangers = 0;
+  #unauthenticated = 0;
 
   constructor(limits: SshSettings['connections']) {
     this.#limits = limits;
   }
 
   /**
-   * Undefined when there is no room. `end` is called at most once, when the place is taken away while nobody is logged in. Each function
-   * may be called once more without harm.
+   * Undefined when the connection is refused. `end` is called at most once, when the connection is replaced before it
+   * has logged in. `loggedIn` and `gone` are idempotent.
    */
   admit(
     address: string,
     end: () => void,
   ): { readonly loggedIn: () => void; readonly gone: () => void } | undefined {
-    const { total, strangers, strangersPerAddress, newPerAddress } = this.#limits;
+    const { total, unauthenticated, unauthenticatedPerAddress, newPerAddress } = this.#limits;
     const group = groupOfAddress(address);
     if (this.#countArrival(group) > newPerAddress) return undefined;
     const fromHere = this.#byGroup.get(group)?.size ?? 0;
-    if (fromHere >= strangersPerAddress) return undefined;
-    const isFull = this.#total >= total || this.#strangers >= strangers;
+    if (fromHere >= unauthenticatedPerAddress) return undefined;
+    const isFull = this.#total >= total || this.#unauthenticated >= unauthenticated;
     if (isFull && !this.#makeRoom(fromHere)) return undefined;
     this.#total += 1;
     let isGone = false;
@@ -65,24 +65,24 @@ export class Strangers {
     return count;
   }
 
-  /** @returns what makes it no stranger any more */
+  /** @returns an idempotent function that removes the connection from the unauthenticated ones */
   #enter(group: string, end: () => void): () => void {
-    const places = this.#byGroup.get(group) ?? new Set();
-    this.#byGroup.set(group, places);
-    const place = { end };
-    places.add(place);
-    this.#strangers += 1;
+    const entries = this.#byGroup.get(group) ?? new Set();
+    this.#byGroup.set(group, entries);
+    const entry = { end };
+    entries.add(entry);
+    this.#unauthenticated += 1;
     return () => {
-      if (!places.delete(place)) return;
-      this.#strangers -= 1;
-      if (places.size === 0) this.#byGroup.delete(group);
+      if (!entries.delete(entry)) return;
+      this.#unauthenticated -= 1;
+      if (entries.size === 0) this.#byGroup.delete(group);
     };
   }
 
-  /** Nobody is pushed out by those who have more than they. */
+  /** Ends a connection only of an address that has more than the new connection's address. */
   #makeRoom(fromHere: number): boolean {
-    let most: Set<Place> | undefined;
-    for (const places of this.#byGroup.values()) if (places.size > (most?.size ?? 0)) most = places;
+    let most: Set<Entry> | undefined;
+    for (const entries of this.#byGroup.values()) if (entries.size > (most?.size ?? 0)) most = entries;
     const [oldest] = most ?? [];
     if (oldest === undefined || (most?.size ?? 0) <= fromHere) return false;
     oldest.end();

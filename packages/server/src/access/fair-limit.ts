@@ -14,7 +14,7 @@ export function ownerOfCaller(caller: Caller): Owner {
  * Places for what is held: calls at work, open streams, sessions. An owner may have as many as are free, so that one alone gets
  * half of them, two a third each, and whoever comes next always finds some. The operator is not held to a share, only to the whole.
  */
-export class CallShares {
+export class FairLimit {
   readonly #capacity: number;
   readonly #counts = new Map<string, number>();
   #taken = 0;

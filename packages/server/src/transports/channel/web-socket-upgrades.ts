@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Authority } from '../../access/authorize-rest.ts';
-import type { CallShares, Owner } from '../../access/call-shares.ts';
+import type { FairLimit, Owner } from '../../access/fair-limit.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import type { OrganizationRecord } from '../../store/organizations.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
@@ -29,10 +29,10 @@ const MAX_MESSAGE_BYTES = 4 + 4 * 1024 * 1024;
 const CLOSE_MS = 2000;
 const METHODS_REFUSED = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-export interface DoorParts extends ChannelAccessParts {
+export interface UpgradeParts extends ChannelAccessParts {
   readonly rateLimiter: RateLimiter | null;
   /** Limits connections that are held open. */
-  readonly streams: CallShares;
+  readonly streams: FairLimit;
   readonly limits: ChannelLimits;
   readonly logger: Logger;
 }
@@ -66,9 +66,9 @@ export type Serve = (visit: Visit) => Promise<{ readonly over: Promise<void> }>;
  * Upgrades to WebSockets of a sandbox, below `/v1/sandboxes/{id}` and `/v1/orgs/{slug}/sandboxes/{id}`. Failures
  * before the upgrade get an ordinary HTTP answer of the control plane.
  */
-export class WebSocketDoor {
+export class WebSocketUpgrades {
   readonly #server: FastifyInstance;
-  readonly #parts: DoorParts;
+  readonly #parts: UpgradeParts;
   readonly #access: ChannelAccess;
   readonly #slots: ChannelSlots;
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>();
@@ -80,7 +80,7 @@ export class WebSocketDoor {
     handleProtocols: chooseProtocol,
   });
 
-  constructor(server: FastifyInstance, parts: DoorParts) {
+  constructor(server: FastifyInstance, parts: UpgradeParts) {
     this.#server = server;
     this.#parts = parts;
     this.#access = new ChannelAccess(parts);

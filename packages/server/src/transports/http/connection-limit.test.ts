@@ -4,29 +4,29 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { ConnectionShares } from './connection-shares.ts';
+import { ConnectionLimit } from './connection-limit.ts';
 
 const MAX = 8;
 const ATTACKER = '127.0.0.2';
 const OTHER = '127.0.0.3';
 const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n';
 
-interface Scene {
+interface Fixture {
   readonly server: Server;
-  readonly shares: ConnectionShares;
+  readonly shares: ConnectionLimit;
   /** Answers that were not given yet. */
   readonly waiting: ServerResponse[];
   readonly open: (from: string, text?: string) => Promise<Socket>;
 }
 
-async function serve(t: TestContext): Promise<Scene> {
+async function serve(t: TestContext): Promise<Fixture> {
   const waiting: ServerResponse[] = [];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
     if (request.url !== '/unread') request.resume();
     if (request.url === '/slow') waiting.push(response);
     else response.end('answered');
   });
-  const shares = new ConnectionShares(server, MAX);
+  const shares = new ConnectionLimit(server, MAX);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

@@ -50,7 +50,7 @@ export function groupOfAddress(address = ''): string {
  * group: its oldest silent connection, otherwise one between two requests, otherwise one with an incomplete request.
  * Connections whose request is being answered are never closed.
  */
-export class ConnectionShares {
+export class ConnectionLimit {
   readonly #maxConnections: number;
   readonly #connections = new Map<Socket, Connection>();
   /** By address or owner, oldest first. */

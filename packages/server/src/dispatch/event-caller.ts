@@ -2,6 +2,6 @@ import type { EventCaller } from '../store/sandboxes.ts';
 import type { RestCall } from './rest-call.ts';
 
 /** The caller, as events name it. */
-export function askerOf({ actor, requestId, sourceAddress }: RestCall): EventCaller {
+export function eventCaller({ actor, requestId, sourceAddress }: RestCall): EventCaller {
   return { actor, requestId, sourceAddress };
 }

@@ -53,24 +53,24 @@ export interface ToolCaller {
 type Parts<Name extends RestOperationName> = Partial<RestInput<RestOperations[Name]>>;
 
 /** One call of a tool, in a namespace that its caller may access. */
-export class ToolScene {
+export class ToolContext {
   readonly namespace: string;
   readonly #bench: Workbench;
-  readonly #asker: ToolCaller;
+  readonly #call: ToolCaller;
 
-  constructor(bench: Workbench, asker: ToolCaller, namespace: string) {
+  constructor(bench: Workbench, call: ToolCaller, namespace: string) {
     this.#bench = bench;
-    this.#asker = asker;
+    this.#call = call;
     this.namespace = namespace;
   }
 
   get signal(): AbortSignal {
-    return this.#asker.signal;
+    return this.#call.signal;
   }
 
   /** Reports progress to the caller. */
-  tell(message: string): void {
-    this.#asker.onProgress({ message, done: null, total: null });
+  report(message: string): void {
+    this.#call.onProgress({ message, done: null, total: null });
   }
 
   /** Runs an operation of the control plane, with its checks, quotas and events. @throws PlatformError */
@@ -80,7 +80,7 @@ export class ToolScene {
     signal: AbortSignal = this.signal,
   ): Promise<RestOutput<RestOperations[Name]>> {
     const { database, rest } = this.#bench;
-    const { caller, requestId, sourceAddress, userAgent } = this.#asker;
+    const { caller, requestId, sourceAddress, userAgent } = this.#call;
     const organization = await findOrganization(database, this.namespace);
     if (organization === undefined) {
       throw new PlatformError('org_not_found', `There is nothing in namespace '${this.namespace}' yet`);
@@ -143,7 +143,7 @@ export class ToolScene {
 
   /** Runs a program in the sandbox to its end. @throws PlatformError */
   async run(input: OperationInput<'sandbox.command.run'>): Promise<OperationOutput<'sandbox.command.run'>> {
-    const { caller, requestId, signal, onProgress } = this.#asker;
+    const { caller, requestId, signal, onProgress } = this.#call;
     const named = { ...input, namespace: this.namespace };
     const context = { requestId, signal, onProgress };
     return await this.#bench.dispatch.call('sandbox.command.run', named, caller, context);
