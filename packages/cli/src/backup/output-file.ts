@@ -35,7 +35,7 @@ export async function writePrivateFile<Result>(
     return result;
   } catch (error) {
     if (isErrno(error, 'EEXIST')) throw taken(path);
-    throw isFull ? noRoom(path, error) : error;
+    throw isFull ? diskFullError(path, error) : error;
   } finally {
     await unlink(draft).catch(() => undefined);
   }
@@ -52,7 +52,7 @@ function taken(path: string): UsageError {
   return new UsageError(`${path} is there already\n  try: another name, or remove it`);
 }
 
-function noRoom(path: string, cause: unknown): PlatformError {
+function diskFullError(path: string, cause: unknown): PlatformError {
   const message = `the disk of ${path} has too little room for the backup, so there is none`;
   const remedy = 'make room, choose another place, or leave disks out with --no-disks';
   return new PlatformError('insufficient_storage', `${message}\n  try: ${remedy}`, { cause });

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('create')
@@ -38,7 +38,7 @@ async function create({ name, expire }: CreateOptions, command: Command): Promis
     return printJson({ id, organization, name, key: secret, created_at: createdAt, expires_at: expiresAt });
   }
   print(secret);
-  tell(
+  report(
     `API key ${id} for organization ${organization}${server === undefined ? ` in ${place.dataFolder}` : ''}; expires: ${expiresAt ?? 'never'}`,
   );
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('revoke')
@@ -18,10 +18,10 @@ async function revoke(id: string, _options: unknown, command: Command): Promise<
   if (server !== undefined) {
     const { revokeRemoteApiKey } = await import('../server/remote-credentials.ts');
     await revokeRemoteApiKey(server, id);
-    return isJson ? printJson({ id, is_revoked: true }) : tell(`API key ${id} is revoked`);
+    return isJson ? printJson({ id, is_revoked: true }) : report(`API key ${id} is revoked`);
   }
   const { revokeLocalApiKey } = await loadLocal(place);
   const revoked = await revokeLocalApiKey(place, chosenOrganization, id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
-  tell(`API key ${revoked.id} (${revoked.name}) is revoked`);
+  report(`API key ${revoked.id} (${revoked.name}) is revoked`);
 }

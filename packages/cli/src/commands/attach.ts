@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Sandbox } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { tell } from '../terminal/print.ts';
+import { report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('attach')
@@ -29,7 +29,7 @@ async function attach(name: string, _options: unknown, command: Command): Promis
   const { connectServer } = await import('../server/connect.ts');
   const sandbox = await connectRunning(name, await connectServer(globals));
   if (process.stdin.isTTY)
-    tell(`the main command of ${name} has no input; a terminal in it is: svc exec -it ${name} sh`);
+    report(`the main command of ${name} has no input; a terminal in it is: svc exec -it ${name} sh`);
   const after = await lastCursor(sandbox);
   const entries = sandbox.logs({ follow: true, ...(after === undefined ? {} : { after }) });
   for await (const { source, text } of entries)

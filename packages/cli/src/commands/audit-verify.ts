@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { AuditReport } from '@svc/server/local';
 import { examples } from '../examples.ts';
 import { databaseOption, loadLocal, readHere } from '../local-store.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -27,10 +27,10 @@ async function verify(_options: unknown, command: Command): Promise<void> {
   const broken = reports.filter((report) => report.broken !== null);
   if (broken.length > 0) process.exitCode = 1;
   if (isJson) return printJson(reports);
-  if (reports.length === 0) return tell(`no organizations in ${place.dataFolder}, so no events`);
+  if (reports.length === 0) return report(`no organizations in ${place.dataFolder}, so no events`);
   print(formatTable(['ORGANIZATION', 'INTACT', 'STATE', 'LAST HASH'], reports.map(toRow)));
-  for (const { slug, broken: found } of broken) tell(`${slug}: ${found?.message ?? ''}`);
-  tell(`data in ${place.dataFolder}`);
+  for (const { slug, broken: found } of broken) report(`${slug}: ${found?.message ?? ''}`);
+  report(`data in ${place.dataFolder}`);
 }
 
 function toRow({ slug, intact, hash, broken }: AuditReport): string[] {

@@ -8,7 +8,7 @@ import { examples } from '../examples.ts';
 import { databaseOption, readHere, type LocalCommand } from '../local-store.ts';
 import { formatBytes } from '../terminal/amounts.ts';
 import { CopyProgress } from '../terminal/copy-progress.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 import about from '../../package.json' with { type: 'json' };
 
@@ -69,7 +69,7 @@ async function backup(file: string, options: BackupOptions, command: Command): P
   try {
     const pieces = file === '-' ? await writeOutput(fill) : await writePrivateFile(file, fill);
     if (isJson && file !== '-') printJson({ file, pieces, bytes });
-    else tell(`${dataFolder}: ${pieces} files, ${formatBytes(bytes)}. They hold keys: keep them secret`);
+    else report(`${dataFolder}: ${pieces} files, ${formatBytes(bytes)}. They hold keys: keep them secret`);
   } finally {
     await rm(stage, { recursive: true, force: true });
     await lock.release();

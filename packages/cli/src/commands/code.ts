@@ -6,7 +6,7 @@ import { parseTimeout } from '../arguments/number.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { ResultFiles } from '../sandbox/result-files.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface CodeOptions {
@@ -101,7 +101,7 @@ async function runIn(
   const onResult = (result: CodeRunResult) => {
     saving = saving.then(async () => {
       const line = await files?.take(result);
-      if (line !== undefined) tell(line);
+      if (line !== undefined) report(line);
     });
   };
   const isNamed = language !== undefined || kernel !== undefined || context !== undefined;

@@ -3,7 +3,7 @@ import { readContexts } from '../context/context-file.ts';
 import { LOCAL_URL, resolveServer } from '../context/resolve-server.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -37,5 +37,5 @@ async function list(options: { readonly quiet?: boolean }, command: Command): Pr
   }
   // The list is shown even when a key cannot be read.
   const place = await resolveServer(globals).catch(() => ({ url: LOCAL_URL, source: 'this machine' }));
-  tell(`commands talk to ${place.url} (${place.source})`);
+  report(`commands talk to ${place.url} (${place.source})`);
 }

@@ -5,7 +5,7 @@ import { logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
-import { printEntry, printJsonText, tell } from '../terminal/print.ts';
+import { printEntry, printJsonText, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('logs')
@@ -21,7 +21,7 @@ export function createCommand(): Command {
     .action(async (options: { readonly tail: number }, command: Command) => {
       const { dataFolder, isJson } = await readGlobalsHere(command, 'logs');
       const lines = await lastLines(logPath(dataFolder), options.tail);
-      if (lines.length === 0) tell(`nothing logged yet in ${logPath(dataFolder)}`);
+      if (lines.length === 0) report(`nothing logged yet in ${logPath(dataFolder)}`);
       for (const line of lines) {
         if (isJson) printJsonText(line);
         else printEntry(formatLogLine(line));

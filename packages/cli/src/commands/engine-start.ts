@@ -14,7 +14,7 @@ import { lastLines } from '../engine/log-lines.ts';
 import { followToEnd, handOn, withOptions, type StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 const START_TIMEOUT_MS = 60_000;
@@ -120,7 +120,7 @@ async function runHere(dataFolder: string, options: readonly string[]): Promise<
   const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   await once(child, 'spawn');
   const code = await followToEnd(child);
-  tell('engine stopped; its sandboxes run on. Next: svc engine start --detach');
+  report('engine stopped; its sandboxes run on. Next: svc engine start --detach');
   process.exitCode = code;
 }
 

@@ -5,7 +5,7 @@ import { wholeNumber } from '../arguments/number.ts';
 import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { printEntry, printJsonLine, tell } from '../terminal/print.ts';
+import { printEntry, printJsonLine, report } from '../terminal/print.ts';
 
 const POLL_MS = 1000;
 const MOST_FAILURES = 10;
@@ -55,7 +55,7 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   const show = (event: AuditEvent) => (globals.isJson ? printJsonLine(event) : printEntry(describe(event)));
   const first = await newest({ ...filter, client }, (_event, count) => count < tail);
   first.forEach(show);
-  if (first.length === 0 && follow !== true && !globals.isJson) tell('no such events');
+  if (first.length === 0 && follow !== true && !globals.isJson) report('no such events');
   // Events are numbered without gaps, so the number of the last one shows which are new.
   let last =
     first.at(-1)?.sequence ?? (await newest({ client }, (_event, count) => count < 1)).at(-1)?.sequence ?? 0;

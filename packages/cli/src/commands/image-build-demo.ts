@@ -3,7 +3,7 @@ import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { ProgressLine } from '../terminal/progress.ts';
 
 export function createCommand(): Command {
@@ -39,5 +39,5 @@ async function build(
   const images = await engine.images.buildDemoImages(request, progress.show).finally(() => progress.clear());
   if (globals.isJson) return printJson(images);
   for (const image of images) print(`${image.references.join(', ')}  ${formatBytes(image.sizeBytes)}`);
-  tell(`data in ${globals.dataFolder}`);
+  report(`data in ${globals.dataFolder}`);
 }

@@ -4,7 +4,7 @@ import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { ProgressLine } from '../terminal/progress.ts';
 
 export function createCommand(): Command {
@@ -38,6 +38,6 @@ async function importImage(
   if (globals.isJson) printJson(image);
   else {
     print(`${reference}  ${image.id}  ${formatBytes(image.sizeBytes)}`);
-    tell(`data in ${globals.dataFolder}`);
+    report(`data in ${globals.dataFolder}`);
   }
 }

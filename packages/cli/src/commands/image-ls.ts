@@ -4,7 +4,7 @@ import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -34,7 +34,7 @@ async function listHere({ dataFolder, isJson }: Globals): Promise<void> {
   const images = await engine.images.listImages();
   if (isJson) return printJson(images);
   if (images.length === 0)
-    return tell(`no images in the data folder ${dataFolder}; make some with: svc image build-demo`);
+    return report(`no images in the data folder ${dataFolder}; make some with: svc image build-demo`);
   const now = Date.now();
   const rows = images.flatMap((image) =>
     namesOf(image).map((name) => [
@@ -46,7 +46,7 @@ async function listHere({ dataFolder, isJson }: Globals): Promise<void> {
     ]),
   );
   print(formatTable(['REFERENCE', 'ID', 'SIZE', 'LAYERS', 'AGE'], rows));
-  tell(`data in ${dataFolder}`);
+  report(`data in ${dataFolder}`);
 }
 
 async function listOnServer(globals: Globals): Promise<void> {
@@ -54,7 +54,7 @@ async function listOnServer(globals: Globals): Promise<void> {
   const { connectServer } = await import('../server/connect.ts');
   const images = await Images.list({ client: await connectServer(globals) });
   if (globals.isJson) return printJson(images);
-  if (images.length === 0) return tell('no images; get one with: svc image pull REFERENCE');
+  if (images.length === 0) return report('no images; get one with: svc image pull REFERENCE');
   const now = Date.now();
   const rows = images.flatMap((image) =>
     namesOf(image).map((name) => [

@@ -5,7 +5,7 @@ import { COMPLETION_SCRIPTS } from '../completion/scripts.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { systemdUnit, UNIT_MARK } from '../server/systemd-unit.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface InstallOptions {
@@ -60,17 +60,17 @@ async function install({ prefix, systemd, remove }: InstallOptions, command: Com
   }
   if (isJson) return printJson({ removed: remove === true, paths });
   print(paths.map((path) => `${remove === true ? 'removed' : 'put'} ${path}`).join('\n'));
-  if (remove !== true) await tellWhoCannotRun(link);
-  if (remove === true && hasUnit) tell('  next: systemctl disable --now svc; systemctl daemon-reload');
-  else if (systemd === true) tell('  next: systemctl daemon-reload && systemctl enable --now svc');
+  if (remove !== true) await warnAboutUnreadableCheckout(link);
+  if (remove === true && hasUnit) report('  next: systemctl disable --now svc; systemctl daemon-reload');
+  else if (systemd === true) report('  next: systemctl daemon-reload && systemctl enable --now svc');
 }
 
 /** A checkout in the home of root, say, serves everybody; but the program itself is theirs alone who may read it. */
-async function tellWhoCannotRun(link: string): Promise<void> {
+async function warnAboutUnreadableCheckout(link: string): Promise<void> {
   const { isWorldReadable } = await import('@svc/server/admin');
   if (!isWorldReadable(link) || isWorldReadable(OWN_SVC)) return;
   const checkout = dirname(OWN_SVC);
-  tell(
+  report(
     `  note: other users find svc but cannot run it, because they may not read ${checkout}; for them move it, below /opt say, and install again`,
   );
 }

@@ -2,7 +2,7 @@ import { Argument, Command, Option } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { Members, ROLES, type Role } from '../server/members.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('invite')
@@ -29,6 +29,6 @@ async function invite(email: string, { role }: { readonly role: Role }, command:
     if (isJson) return printJson(made);
     print(made.token ?? '');
     const until = `until ${made.expires_at}`;
-    return tell(`lets ${email} into ${members.organization} as ${role}, ${until}: svc member accept TOKEN`);
+    return report(`lets ${email} into ${members.organization} as ${role}, ${until}: svc member accept TOKEN`);
   });
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { NetworkDecision } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { printEntry, printJsonLine, tell } from '../terminal/print.ts';
+import { printEntry, printJsonLine, report } from '../terminal/print.ts';
 
 interface LogOptions {
   readonly follow?: boolean;
@@ -37,7 +37,7 @@ async function showLog(name: string, options: LogOptions, command: Command): Pro
   const decisions = sandbox.network.log({
     ...(options.follow === true ? { follow: true } : {}),
     ...(options.denied === true ? { verdict: 'deny' } : {}),
-    onLeftOut: (more) => tell(`${more} more were denied and are not shown: they were too many`),
+    onLeftOut: (more) => report(`${more} more were denied and are not shown: they were too many`),
   });
   for await (const decision of decisions) {
     count += 1;
@@ -45,7 +45,7 @@ async function showLog(name: string, options: LogOptions, command: Command): Pro
     else printEntry(describe(decision));
   }
   if (count === 0 && !globals.isJson)
-    tell(options.denied === true ? 'nothing was denied' : 'nothing was decided');
+    report(options.denied === true ? 'nothing was denied' : 'nothing was decided');
 }
 
 function describe({ ts, kind, verdict, count, reason, secret }: NetworkDecision): string {

@@ -6,7 +6,7 @@ import { parseSeconds } from '../arguments/number.ts';
 import { parsePort } from '../arguments/port.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface OpenOptions {
@@ -56,16 +56,17 @@ async function open(name: string, port: number, options: OpenOptions, command: C
   else print(url);
   if (shared !== null) {
     const { previews } = await Capabilities.get({ client });
-    tellShared(name, shared, /(^|\.)localhost$/.test(previews?.domain ?? ''));
+    reportPreview(name, shared, /(^|\.)localhost$/.test(previews?.domain ?? ''));
   }
-  if (sandbox.status !== 'running') tell(`${name} is ${sandbox.status}; it answers after: svc start ${name}`);
+  if (sandbox.status !== 'running')
+    report(`${name} is ${sandbox.status}; it answers after: svc start ${name}`);
   if (options.browser && globals.browser !== null && !globals.isJson) await openBrowser(globals.browser, url);
 }
 
-function tellShared(name: string, { id, expires_at: end }: Preview, isLocal: boolean): void {
-  tell(`public until ${end}; it ends with: svc preview revoke ${name} ${id}`);
+function reportPreview(name: string, { id, expires_at: end }: Preview, isLocal: boolean): void {
+  report(`public until ${end}; it ends with: svc preview revoke ${name} ${id}`);
   if (isLocal)
-    tell('only this machine reaches it; for others: svc server start --preview-domain preview.example.com');
+    report('only this machine reaches it; for others: svc server start --preview-domain preview.example.com');
 }
 
 /** Shows an address to whoever sits at this machine. There may be no such program: the address is printed anyway. */

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('create')
@@ -36,7 +36,7 @@ async function create(
     return printJson({ id: made.id, slug: made.slug, name: made.name, created_at: made.createdAt });
   }
   print(made.id);
-  tell(
+  report(
     `organization ${made.slug} is made in ${place.dataFolder}${owner === undefined ? '' : `; ${owner} owns it`}`,
   );
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { formatAge } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -33,7 +33,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
     );
   }
   if (organizations.length === 0)
-    return tell(`no organizations in ${place.dataFolder}; make one with: svc org create NAME`);
+    return report(`no organizations in ${place.dataFolder}; make one with: svc org create NAME`);
   const rows = organizations.map(({ slug, name, plan, members, sandboxes, createdAt }) => [
     slug,
     name,
@@ -43,5 +43,5 @@ async function list(_options: unknown, command: Command): Promise<void> {
     formatAge(createdAt, Date.now()),
   ]);
   print(formatTable(['ORGANIZATION', 'NAME', 'PLAN', 'MEMBERS', 'SANDBOXES', 'AGE'], rows));
-  tell(`data in ${place.dataFolder}`);
+  report(`data in ${place.dataFolder}`);
 }

@@ -3,7 +3,7 @@ import { collectQuota, type QuotaChanges } from '../arguments/quota.ts';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { formatLimit, labelOfLimit, LIMITS_IN_ORDER } from '../terminal/limits.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -37,11 +37,13 @@ async function quota(
   const { setLocalQuotas } = await loadLocal(place);
   const { plan, isSuspended, quotas } = await setLocalQuotas(place, slug, changes ?? {}).catch(asUsage);
   if (isJson) return printJson({ slug, plan, is_suspended: isSuspended, quotas });
-  tell(`organization ${slug}, plan ${plan}${isSuspended ? ', suspended' : ''}, data in ${place.dataFolder}`);
+  report(
+    `organization ${slug}, plan ${plan}${isSuspended ? ', suspended' : ''}, data in ${place.dataFolder}`,
+  );
   const rows = LIMITS_IN_ORDER.flatMap((name) => {
     const value = quotas[name];
     return value === undefined ? [] : [[labelOfLimit(name), formatLimit(name, value)]];
   });
   if (rows.length > 0) print(formatTable(['LIMIT', 'VALUE'], rows));
-  else tell('  no limits of its own: those of the plan hold');
+  else report('  no limits of its own: those of the plan hold');
 }

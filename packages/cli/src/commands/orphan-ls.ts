@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
 import { examples } from '../examples.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -33,7 +33,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
         disk_bytes: diskBytes,
       })),
     );
-  if (orphans.length === 0) return tell(`no orphans: everything in ${dataFolder} has its row in the store`);
+  if (orphans.length === 0) return report(`no orphans: everything in ${dataFolder} has its row in the store`);
   const rows = orphans.map(({ kind, id, state, image, createdAt, diskBytes }) => [
     id,
     kind,
@@ -43,5 +43,5 @@ async function list(_options: unknown, command: Command): Promise<void> {
     createdAt === null ? '-' : formatAge(createdAt, Date.now()),
   ]);
   print(formatTable(['ID', 'KIND', 'STATE', 'IMAGE', 'DISK', 'AGE'], rows));
-  tell(`  data in ${dataFolder}; a store that is restored later may know them, else: svc orphan rm ID`);
+  report(`  data in ${dataFolder}; a store that is restored later may know them, else: svc orphan rm ID`);
 }

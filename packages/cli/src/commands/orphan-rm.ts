@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
 import { examples } from '../examples.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { reportFailure } from '../terminal/report-error.ts';
 
 export function createCommand(): Command {
@@ -41,5 +41,5 @@ async function remove(
     }
   }
   if (isJson) printJson(done);
-  else tell(`data in ${dataFolder}`);
+  else report(`data in ${dataFolder}`);
 }

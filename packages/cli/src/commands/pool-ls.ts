@@ -3,7 +3,7 @@ import { readGlobalsHere } from '../context/require-here.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -25,7 +25,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
   const pool = await engine.pool();
   if (isJson) return printJson(pool);
   if (pool.max === 0)
-    return tell(`nothing is kept warm: the engine of ${dataFolder} was started with --warm-adaptive 0`);
+    return report(`nothing is kept warm: the engine of ${dataFolder} was started with --warm-adaptive 0`);
   const now = Date.now();
   const rows = pool.waiting.map((waiting) => [
     waiting.reference,
@@ -39,7 +39,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
   ]);
   if (rows.length > 0)
     print(formatTable(['IMAGE', 'CLASS', 'VCPUS', 'MEMORY', 'DISK', '', 'READY IN IT', 'AGE'], rows));
-  tell(
+  report(
     `${rows.length} of ${pool.max} wait; ${pool.handedOut} handed out, ${pool.missed} missed, ${pool.givenBack} given back (data in ${dataFolder})`,
   );
 }

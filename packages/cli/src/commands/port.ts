@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { portsOf } from '../sandbox/spec-view.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('port')
@@ -24,7 +24,7 @@ export function createCommand(): Command {
       const previews = await sandbox.ports.list();
       if (globals.isJson) return printJson({ ports, previews });
       if (ports.length === 0 && previews.length === 0)
-        return tell(
+        return report(
           `nothing leads into ${name}\n  try: svc preview create ${name} PORT, or another sandbox with svc run -p HOST:GUEST`,
         );
       for (const { guest_port: guest, protocol, host_bind: host, host_port: port } of ports)

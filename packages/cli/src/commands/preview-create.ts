@@ -4,7 +4,7 @@ import { parseSeconds } from '../arguments/number.ts';
 import { parsePort } from '../arguments/port.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { previewExpiry } from '../terminal/print-previews.ts';
 
 const TOKEN_NAME = 'svc_preview_token';
@@ -44,10 +44,11 @@ async function create(
   const made = await sandbox.ports.preview(port, expire === undefined ? {} : { expiresInSecs: expire });
   if (globals.isJson) return printJson(made);
   print(addressOf(made));
-  tell(
+  report(
     `preview ${made.id}; expires: ${previewExpiry(made)}; it ends with: svc preview revoke ${name} ${made.id}`,
   );
-  if (sandbox.status !== 'running') tell(`${name} is ${sandbox.status}; it answers after: svc start ${name}`);
+  if (sandbox.status !== 'running')
+    report(`${name} is ${sandbox.status}; it answers after: svc start ${name}`);
 }
 
 function addressOf({ url, token }: NewPreview): string {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 import { printPreviews } from '../terminal/print-previews.ts';
 
 export function createCommand(): Command {
@@ -16,7 +16,7 @@ export function createCommand(): Command {
       const sandbox = await connectSandbox(globals, name);
       const previews = await sandbox.ports.list();
       if (globals.isJson) return printJson(previews);
-      if (previews.length === 0) return tell(`no previews; make one with: svc preview create ${name} PORT`);
+      if (previews.length === 0) return report(`no previews; make one with: svc preview create ${name} PORT`);
       printPreviews(previews);
     });
 }

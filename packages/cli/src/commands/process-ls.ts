@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 const PAGE = 100;
@@ -27,7 +27,7 @@ async function list(name: string, _options: unknown, command: Command): Promise<
     query: { limit: PAGE },
   });
   if (globals.isJson) return printJson(data);
-  if (data.length === 0) return tell(`no processes; start one with: svc exec -d ${name} COMMAND`);
+  if (data.length === 0) return report(`no processes; start one with: svc exec -d ${name} COMMAND`);
   const now = Date.now();
   const rows = data.map((process) => [
     process.id,

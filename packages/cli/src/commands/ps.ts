@@ -9,7 +9,7 @@ import { formatSandboxes } from '../sandbox/format-template.ts';
 import { resourcesOf } from '../sandbox/spec-view.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
 import { painter } from '../terminal/colours.ts';
-import { print, printDrawn, printJson, tell } from '../terminal/print.ts';
+import { print, printDrawn, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 type Status = Sandbox['status'];
@@ -100,9 +100,9 @@ async function list(options: ListOptions, command: Command): Promise<void> {
   if (options.quiet === true) return shown.forEach(({ name }) => print(name));
   const hidden = passing.length - shown.length;
   if (shown.length > 0) printDrawn(table(shown, owners, globals.hasColours));
-  else if (filters.length > 0) tell('no sandbox passes the filters');
-  else tell(hidden > 0 ? 'no sandbox runs' : 'no sandboxes; make one with: svc run -d --name web python');
-  if (hidden > 0 && process.stderr.isTTY) tell(`${hidden} more do not run: svc ps --all`);
+  else if (filters.length > 0) report('no sandbox passes the filters');
+  else report(hidden > 0 ? 'no sandbox runs' : 'no sandboxes; make one with: svc run -d --name web python');
+  if (hidden > 0 && process.stderr.isTTY) report(`${hidden} more do not run: svc ps --all`);
 }
 
 async function listSlugs(client: Client): Promise<readonly string[]> {

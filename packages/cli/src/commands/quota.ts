@@ -5,7 +5,7 @@ import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
 import { formatLimit, labelOfLimit, LIMITS_IN_ORDER } from '../terminal/limits.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -24,7 +24,7 @@ export function createCommand(): Command {
       const { connectServer } = await import('../server/connect.ts');
       const quotas = await Usage.quotas({ client: await connectServer(globals) });
       if (globals.isJson) return printJson(quotas);
-      if (quotas.is_suspended) tell('the organization is suspended: nothing can be made or started');
+      if (quotas.is_suspended) report('the organization is suspended: nothing can be made or started');
       const used = usedOf(quotas);
       const rows = LIMITS_IN_ORDER.map((name) => [
         labelOfLimit(name),
@@ -33,7 +33,7 @@ export function createCommand(): Command {
       ]);
       print(formatTable(['WHAT', 'USED', 'LIMIT'], rows));
       if (quotas.pool_exhausted)
-        tell('what the month includes is used up: nothing starts until the next month');
+        report('what the month includes is used up: nothing starts until the next month');
     });
 }
 

@@ -7,7 +7,7 @@ import { RestoreStage } from '../backup/restore-stage.ts';
 import { examples } from '../examples.ts';
 import { readGlobalsHere } from '../context/require-here.ts';
 import { CopyProgress } from '../terminal/copy-progress.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 const READ_BYTES = 1024 * 1024;
@@ -46,13 +46,13 @@ async function restore(path: string, _options: unknown, command: Command): Promi
     const stage = await RestoreStage.prepare(dataFolder);
     const head = await fill(stage, archive).catch(async (error: unknown) => {
       await stage.discard();
-      throw isDiskFull(error) ? noRoom(dataFolder, error) : error;
+      throw isDiskFull(error) ? diskFullError(dataFolder, error) : error;
     });
     if (isJson)
       return printJson({ restored: dataFolder, created_at: head.createdAt, has_store: head.hasStore });
-    tell(`restored into ${dataFolder}, as of ${head.createdAt}`);
-    if (!head.hasStore) tell('  the rows are in PostgreSQL: restore them with pg_restore, then');
-    tell('  next: svc server start --detach');
+    report(`restored into ${dataFolder}, as of ${head.createdAt}`);
+    if (!head.hasStore) report('  the rows are in PostgreSQL: restore them with pg_restore, then');
+    report('  next: svc server start --detach');
   } finally {
     await lock.release();
   }
@@ -117,7 +117,7 @@ function isDiskFull(error: unknown): boolean {
   return isErrno(error, 'ENOSPC', 'EDQUOT') || PlatformError.is(error, 'insufficient_storage');
 }
 
-function noRoom(dataFolder: string, cause: unknown): PlatformError {
+function diskFullError(dataFolder: string, cause: unknown): PlatformError {
   const message = `the disk of ${dataFolder} has too little room for what the backup holds. Nothing was changed`;
   return new PlatformError('insufficient_storage', `${message}\n  try: df -h ${dataFolder}, and make room`, {
     cause,

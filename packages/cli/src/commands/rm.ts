@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Sandbox } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 const AT_WORK: ReadonlySet<Sandbox['status']> = new Set(['running', 'starting', 'stopping']);
@@ -20,7 +20,7 @@ export function createCommand(): Command {
           throw new UsageError(
             'say which sandboxes to remove\n  try: svc rm NAME; their names: svc ps --all',
           );
-        return globals.isJson ? printJson([]) : tell('nothing to remove');
+        return globals.isJson ? printJson([]) : report('nothing to remove');
       }
       const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
       const { connectServer } = await import('../server/connect.ts');

@@ -6,7 +6,7 @@ import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
 import { addSandboxOptions, toCreateOptions, type SandboxOptions } from '../sandbox/create-options.ts';
 import { ownWordsOf, shellOf } from '../sandbox/spec-view.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface RunOptions extends SandboxOptions {
@@ -96,7 +96,7 @@ async function run(
     if (goesAway) await removeAgain(sandbox);
   }
   if (!goesAway && process.stderr.isTTY)
-    tell(
+    report(
       `sandbox ${sandbox.name} runs on; next: svc exec ${sandbox.name} COMMAND, svc rm -f ${sandbox.name}`,
     );
 }
@@ -153,6 +153,6 @@ async function removeAgain(sandbox: Sandbox): Promise<void> {
   const { SvcError } = await import('@svc/sdk');
   await sandbox.remove().catch((error: unknown) => {
     if (SvcError.is(error, 'sandbox_not_found')) return;
-    tell(`warning: sandbox ${sandbox.name} could not be removed\n  try: svc rm -f ${sandbox.name}`);
+    report(`warning: sandbox ${sandbox.name} could not be removed\n  try: svc rm -f ${sandbox.name}`);
   });
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -26,7 +26,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
     Secrets.list(options),
   );
   if (globals.isJson) return printJson(secrets);
-  if (secrets.length === 0) return tell('no secrets; set one with: svc secret set NAME --host HOST');
+  if (secrets.length === 0) return report('no secrets; set one with: svc secret set NAME --host HOST');
   const now = Date.now();
   const rows = secrets.map(({ name, allowed_hosts: hosts, created_at: made, updated_at: set }) => [
     name,

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadKeys, readHere } from '../local-store.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('keygen')
@@ -46,7 +46,7 @@ async function keygen(options: KeygenOptions, command: Command): Promise<void> {
   const isForPeople = process.stdout.isTTY && options.quiet !== true;
   print(isForPeople ? `Token: ${created.key}` : created.key);
   if (options.quiet === true) return;
-  const explain = isForPeople ? print : tell;
+  const explain = isForPeople ? print : report;
   explain(`Data folder: ${dataFolder}`);
   explain(`Token expires: ${created.expiresAt ?? 'never'}`);
   explain(`Namespace: ${created.namespace === '*' ? '* (all)' : created.namespace}`);

@@ -5,7 +5,7 @@ import { wholeNumber } from '../arguments/number.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { followLines, lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
-import { printEntry, printJsonText, tell } from '../terminal/print.ts';
+import { printEntry, printJsonText, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('logs')
@@ -28,7 +28,7 @@ async function showLogs(
   const path = serverLogPath(dataFolder);
   const show = (line: string) => (isJson ? printJsonText(line) : printEntry(formatLogLine(line)));
   const lines = await lastLines(path, options.tail);
-  if (lines.length === 0) tell(`nothing logged yet in ${path}`);
+  if (lines.length === 0) report(`nothing logged yet in ${path}`);
   if (options.follow === true && existsSync(path)) return followLines(path, options.tail, show);
   for (const line of lines) show(line);
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { databaseOption, loadLocal, readHere } from '../local-store.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('rotate-secrets')
@@ -31,5 +31,5 @@ async function rotate(
   const { secretsKey: keyPath, resealOnly: isResealOnly = false } = options;
   const count = await rotateSecrets(place, { keyPath, isResealOnly });
   if (isJson) return printJson({ resealed: count });
-  tell(`${count} secrets are sealed again (data in ${place.dataFolder})`);
+  report(`${count} secrets are sealed again (data in ${place.dataFolder})`);
 }

@@ -15,7 +15,7 @@ import type { StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { announceDashboard, type StartedServer } from '../server/announce-dashboard.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell, tellEntry } from '../terminal/print.ts';
+import { print, printJson, report, reportEntry } from '../terminal/print.ts';
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 40_000;
@@ -178,9 +178,9 @@ async function startDetached(
   const lines = isOfEngine
     ? (await engineFailures()).slice(-1)
     : await lastLines(logs.server, SHOWN_LOG_LINES, before.server);
-  tell(`error: the ${isOfEngine ? 'engine' : 'server'} did not start; the end of its log says:`);
-  for (const line of lines) tellEntry(`  ${formatLogLine(line)}`);
-  tell(`  try: svc server start --help; svc ${isOfEngine ? 'engine' : 'server'} logs`);
+  report(`error: the ${isOfEngine ? 'engine' : 'server'} did not start; the end of its log says:`);
+  for (const line of lines) reportEntry(`  ${formatLogLine(line)}`);
+  report(`  try: svc server start --help; svc ${isOfEngine ? 'engine' : 'server'} logs`);
   return undefined;
 }
 
@@ -232,7 +232,7 @@ async function runHere(place: Omit<StartedServer, 'status'>, options: readonly s
   const code = await ended;
   process.exitCode = code;
   const { EXIT } = await import('@svc/server/admin');
-  if (code === EXIT.usage) tell('  try: svc server start --help');
+  if (code === EXIT.usage) report('  try: svc server start --help');
 }
 
 async function announceWhenUp(place: Omit<StartedServer, 'status'>, child: ChildProcess): Promise<void> {

@@ -3,7 +3,7 @@ import type { Client, RestCallOutput } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 const PAGE = 100;
@@ -23,7 +23,7 @@ async function list(options: { readonly quiet?: boolean }, command: Command): Pr
   const snapshots = await readAll(await connectServer(globals));
   if (globals.isJson) return printJson(snapshots);
   if (options.quiet === true) return snapshots.forEach(({ name }) => print(name));
-  if (snapshots.length === 0) return tell('no snapshots; make one with: svc snapshot create SANDBOX NAME');
+  if (snapshots.length === 0) return report('no snapshots; make one with: svc snapshot create SANDBOX NAME');
   const now = Date.now();
   const rows = snapshots.map(({ name, size_bytes: size, created_at: made, digest }) => [
     name,

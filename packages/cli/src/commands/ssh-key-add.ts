@@ -7,7 +7,7 @@ import type { Client, SshKey } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
 import { listOwnKeys } from '../ssh/own-keys.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
@@ -51,7 +51,7 @@ async function add(
   }
   if (globals.isJson) return printJson(added);
   for (const key of added) print(`${key.id}  ${key.name}  ${key.fingerprint}`);
-  if (added.length > 0 && process.stderr.isTTY) tell('next: svc ssh NAME');
+  if (added.length > 0 && process.stderr.isTTY) report('next: svc ssh NAME');
 }
 
 /** Null: the user has it already. */
@@ -62,7 +62,7 @@ async function register(client: Client, key: NewKey): Promise<SshKey | null> {
     return await asUser(SshKeys.add(key, { client }));
   } catch (error) {
     if (!SvcError.is(error, 'name_already_exists')) throw error;
-    tell(`${key.name} is registered already`);
+    report(`${key.name} is registered already`);
     return null;
   }
 }

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge } from '../terminal/amounts.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 export function createCommand(): Command {
@@ -23,7 +23,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
   const { connectServer } = await import('../server/connect.ts');
   const keys = await asUser(SshKeys.list({ client: await connectServer(globals) }));
   if (globals.isJson) return printJson(keys);
-  if (keys.length === 0) return tell('no SSH keys; register yours with: svc ssh-key add');
+  if (keys.length === 0) return report('no SSH keys; register yours with: svc ssh-key add');
   const now = Date.now();
   const rows = keys.map((key) => [
     key.id,

@@ -8,7 +8,7 @@ import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
 import { shellOf } from '../sandbox/spec-view.ts';
 import type { ChosenGateway } from '../ssh/choose-gateway.ts';
-import { tell } from '../terminal/print.ts';
+import { report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface SshOptions {
@@ -55,10 +55,10 @@ async function connect(
   const { connectServer } = await import('../server/connect.ts');
   const { chooseGateway } = await import('../ssh/choose-gateway.ts');
   const client = await connectServer(globals);
-  const wish = { isWanted: options.gateway, address: options.gatewayAddress };
+  const wanted = { isWanted: options.gateway, address: options.gatewayAddress };
   const [sandbox, gateway] = await Promise.all([
     connectRunning(name, client),
-    chooseGateway(client, wish, globals),
+    chooseGateway(client, wanted, globals),
   ]);
   process.exitCode =
     gateway === null ? await openShell(sandbox, words, globals) : await runSsh(sandbox, gateway, words);
@@ -96,6 +96,6 @@ async function runSsh(
   const [code, signal] = (await once(child, 'exit').catch(() => {
     throw new UsageError(`there is no ssh here\n  try: svc ssh --no-gateway ${name}`);
   })) as [number | null, NodeJS.Signals | null];
-  if (code === SSH_FAILED) tell(`ssh could not go on\n  try: svc ssh --no-gateway ${name}`);
+  if (code === SSH_FAILED) report(`ssh could not go on\n  try: svc ssh --no-gateway ${name}`);
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }

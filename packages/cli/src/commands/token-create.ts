@@ -3,7 +3,7 @@ import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { requireEmail } from '../arguments/email.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('create')
@@ -35,13 +35,13 @@ interface CreateOptions {
 async function create({ user: email, name, expire }: CreateOptions, command: Command): Promise<void> {
   const { place, server, isJson } = await readStoreOrServer(command);
   if (server !== undefined) {
-    const { createRemoteToken, requireNobodyElse } = await import('../server/remote-credentials.ts');
-    requireNobodyElse(email, server.apiUrl);
-    const { secret: token, ...told } = await createRemoteToken(server, { name, expire }).catch(asUsage);
-    const times = { created_at: told.createdAt, expires_at: told.expiresAt };
-    if (isJson) return printJson({ id: told.id, name, token, ...times });
-    print(token);
-    return tell(`token ${told.id}; expires: ${told.expiresAt ?? 'never'}`);
+    const { createRemoteToken, refuseOtherUser } = await import('../server/remote-credentials.ts');
+    refuseOtherUser(email, server.apiUrl);
+    const { secret, ...token } = await createRemoteToken(server, { name, expire }).catch(asUsage);
+    const times = { created_at: token.createdAt, expires_at: token.expiresAt };
+    if (isJson) return printJson({ id: token.id, name, token: secret, ...times });
+    print(secret);
+    return report(`token ${token.id}; expires: ${token.expiresAt ?? 'never'}`);
   }
   const { createLocalToken } = await loadLocal(place);
   const made = await createLocalToken(place, requireEmail(email), { name, expire }).catch(asUsage);
@@ -51,5 +51,5 @@ async function create({ user: email, name, expire }: CreateOptions, command: Com
     return printJson(shown);
   }
   print(secret);
-  tell(`token ${id} for ${user.email} in ${place.dataFolder}; expires: ${expiresAt ?? 'never'}`);
+  report(`token ${id} for ${user.email} in ${place.dataFolder}; expires: ${expiresAt ?? 'never'}`);
 }

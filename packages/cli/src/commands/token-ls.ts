@@ -18,8 +18,8 @@ export function createCommand(): Command {
 async function list({ user }: { readonly user?: string }, command: Command): Promise<void> {
   const { place, server, isJson } = await readStoreOrServer(command);
   if (server !== undefined) {
-    const { listRemoteTokens, requireNobodyElse } = await import('../server/remote-credentials.ts');
-    requireNobodyElse(user, server.apiUrl);
+    const { listRemoteTokens, refuseOtherUser } = await import('../server/remote-credentials.ts');
+    refuseOtherUser(user, server.apiUrl);
     return printCredentials(await listRemoteTokens(server), isJson, 'no tokens');
   }
   const { listLocalTokens } = await loadLocal(place);

@@ -3,7 +3,7 @@ import { examples } from '../examples.ts';
 import { databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { requireEmail } from '../arguments/email.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('revoke')
@@ -18,13 +18,13 @@ export function createCommand(): Command {
 async function revoke(id: string, { user }: { readonly user?: string }, command: Command): Promise<void> {
   const { place, server, isJson } = await readStoreOrServer(command);
   if (server !== undefined) {
-    const { requireNobodyElse, revokeRemoteToken } = await import('../server/remote-credentials.ts');
-    requireNobodyElse(user, server.apiUrl);
+    const { refuseOtherUser, revokeRemoteToken } = await import('../server/remote-credentials.ts');
+    refuseOtherUser(user, server.apiUrl);
     await revokeRemoteToken(server, id);
-    return isJson ? printJson({ id, is_revoked: true }) : tell(`token ${id} is revoked`);
+    return isJson ? printJson({ id, is_revoked: true }) : report(`token ${id} is revoked`);
   }
   const { revokeLocalToken } = await loadLocal(place);
   const revoked = await revokeLocalToken(place, requireEmail(user), id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
-  tell(`token ${revoked.id} (${revoked.name}) is revoked`);
+  report(`token ${revoked.id} (${revoked.name}) is revoked`);
 }

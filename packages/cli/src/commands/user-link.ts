@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
@@ -41,17 +41,17 @@ async function create(
     const { secret, expiresAt } = await createLocalOwnerLink(place, expire).catch(asUsage);
     if (isJson) return printJson({ email: null, token: secret, expires_at: expiresAt });
     print(url === undefined ? secret : `${url}/sign-up#owner=${secret}`);
-    return tell(
+    return report(
       `makes the account of the owner in a browser, once, until ${expiresAt} (data in ${place.dataFolder})`,
     );
   }
   const { secret, expiresAt } = await createLocalSignInLink(place, email, expire).catch(asUsage);
   if (isJson) return printJson({ email, token: secret, expires_at: expiresAt });
   print(secret);
-  tell(
+  report(
     `signs ${email} in once, until ${expiresAt}: POST /v1/session/link {"token": …} (data in ${place.dataFolder})`,
   );
-  if (url !== undefined) tell(`  in a browser: ${url}/sign-in#link=${secret}`);
+  if (url !== undefined) report(`  in a browser: ${url}/sign-in#link=${secret}`);
 }
 
 /** @throws UsageError */

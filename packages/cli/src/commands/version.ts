@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import about from '../../package.json' with { type: 'json' };
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tellEntry } from '../terminal/print.ts';
+import { print, printJson, reportEntry } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('version')
@@ -26,5 +26,5 @@ async function showVersion(_options: unknown, command: Command): Promise<void> {
   if (globals.isJson) return printJson({ client: { version: about.version }, server });
   print(`svc     ${about.version}`);
   if (server !== null) print(`server  ${server.version} at ${url}`);
-  else if (answer instanceof SvcError) tellEntry(`the server does not say: ${answer.message}`);
+  else if (answer instanceof SvcError) reportEntry(`the server does not say: ${answer.message}`);
 }

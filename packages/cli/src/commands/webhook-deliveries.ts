@@ -3,7 +3,7 @@ import type { WebhookDelivery } from '@svc/sdk';
 import { wholeNumber } from '../arguments/number.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { printJson, tell } from '../terminal/print.ts';
+import { printJson, report } from '../terminal/print.ts';
 import { printDeliveries } from '../terminal/print-webhooks.ts';
 
 export function createCommand(): Command {
@@ -30,7 +30,7 @@ export function createCommand(): Command {
         if (found.length === tail) break;
       }
       if (globals.isJson) return printJson(found);
-      if (found.length === 0) return tell(`nothing was sent yet; try: svc webhook test ${id}`);
+      if (found.length === 0) return report(`nothing was sent yet; try: svc webhook test ${id}`);
       printDeliveries(found);
     });
 }

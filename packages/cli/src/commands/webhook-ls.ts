@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, report } from '../terminal/print.ts';
 import { printWebhooks } from '../terminal/print-webhooks.ts';
 
 export function createCommand(): Command {
@@ -20,7 +20,7 @@ export function createCommand(): Command {
       const webhooks = await Webhooks.list({ client: await connectServer(globals) });
       if (quiet === true) return webhooks.forEach(({ id }) => print(id));
       if (globals.isJson) return printJson(webhooks);
-      if (webhooks.length === 0) return tell('no webhooks; make one with: svc webhook create URL -e EVENT');
+      if (webhooks.length === 0) return report('no webhooks; make one with: svc webhook create URL -e EVENT');
       printWebhooks(webhooks);
     });
 }

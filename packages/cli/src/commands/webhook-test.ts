@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { printJson } from '../terminal/print.ts';
-import { tellAttempt } from '../terminal/print-webhooks.ts';
+import { reportAttempt } from '../terminal/print-webhooks.ts';
 
 export function createCommand(): Command {
   return new Command('test')
@@ -17,7 +17,7 @@ export function createCommand(): Command {
       const { connectServer } = await import('../server/connect.ts');
       const delivery = await Webhooks.test(id, { client: await connectServer(globals) });
       if (globals.isJson) printJson(delivery);
-      const isTaken = globals.isJson ? delivery.status === 'succeeded' : tellAttempt(delivery);
+      const isTaken = globals.isJson ? delivery.status === 'succeeded' : reportAttempt(delivery);
       if (!isTaken) process.exitCode = 1;
     });
 }

@@ -4,7 +4,7 @@ import { posix } from 'node:path';
 import { SvcError, type Sandbox } from '@svc/sdk';
 import { downloadTree, uploadTree } from '@svc/sdk/node';
 import { CopyProgress } from '../terminal/copy-progress.ts';
-import { tellEntry } from '../terminal/print.ts';
+import { reportEntry } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 import { localDestination, remoteDestination } from './destination.ts';
 import { requireFileOrFolder } from './special-file.ts';
@@ -48,7 +48,7 @@ export async function download(sandbox: Sandbox, from: string, to: string): Prom
       sandbox,
       downloadTree(sandbox, posix.normalize(from), target, { onFile: progress.addFile }),
     );
-    for (const link of skippedLinks) tellEntry(`left out ${link}: it leads out of what is copied`);
+    for (const link of skippedLinks) reportEntry(`left out ${link}: it leads out of what is copied`);
     return;
   }
   using progress = new CopyProgress(info.sizeBytes);

@@ -3,7 +3,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { SvcError, type Volume } from '@svc/sdk';
 import { CopyProgress } from '../terminal/copy-progress.ts';
-import { tellEntry } from '../terminal/print.ts';
+import { reportEntry } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 import { localDestination, remoteDestination } from './destination.ts';
 import { isSpecial, kindOf, requireFileOrFolder } from './special-file.ts';
@@ -25,7 +25,7 @@ export async function uploadToVolume(volume: Volume, from: string, to: string): 
   using progress = new CopyProgress(stats.isDirectory() ? null : stats.size);
   const visit = async (local: string, remote: string): Promise<void> => {
     const found = await stat(local);
-    if (isSpecial(found)) return tellEntry(`left out ${local}: it is ${kindOf(found)}`);
+    if (isSpecial(found)) return reportEntry(`left out ${local}: it is ${kindOf(found)}`);
     if (!found.isDirectory()) {
       const content = createReadStream(local, { highWaterMark: CHUNK_BYTES });
       return await volume.files.write(inVolume(remote), progress.counted(content));

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
 import { formatBytes } from '../terminal/amounts.ts';
-import { tell } from '../terminal/print.ts';
+import { report } from '../terminal/print.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
 import { withoutQuestions } from './without-questions.ts';
 
@@ -29,7 +29,7 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
   finished.catch(() => undefined);
   leaving.abort();
   terminal?.[Symbol.dispose]();
-  tell(`\nleft; it runs on as ${child.name ?? child.id}`);
+  report(`\nleft; it runs on as ${child.name ?? child.id}`);
   return 0;
 }
 
@@ -37,7 +37,7 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
 export async function show(output: AsyncIterable<DetachedOutput>): Promise<void> {
   for await (const event of output) {
     if (event.kind === 'dropped') {
-      tell(`… ${formatBytes(event.to - event.from)} of ${event.stream} were not kept …`);
+      report(`… ${formatBytes(event.to - event.from)} of ${event.stream} were not kept …`);
       continue;
     }
     const stream = event.stream === 'stderr' ? process.stderr : process.stdout;
@@ -48,7 +48,7 @@ export async function show(output: AsyncIterable<DetachedOutput>): Promise<void>
 async function exitCodeOf(child: DetachedProcess): Promise<number> {
   const { code, signal, message } = await child.wait();
   if (code !== null) return code;
-  tell(message);
+  report(message);
   const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
   return number === undefined ? 1 : 128 + number;
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { SvcError, type CreateOptions, type Sandbox } from '@svc/sdk';
 import type { PublishedPort } from '../arguments/port.ts';
-import { tell } from '../terminal/print.ts';
+import { report } from '../terminal/print.ts';
 import { portsOf } from './spec-view.ts';
 
 /** Below the ephemeral ports of the kernel and above the well-known ones. */
@@ -27,7 +27,7 @@ export async function withChosenPorts<Made extends CreateOptions>(
     }));
     try {
       const sandbox = await make({ ...options, network: { ...options.network, ports } });
-      if (isChosen) tellPorts(sandbox);
+      if (isChosen) reportPorts(sandbox);
       return sandbox;
     } catch (error) {
       const taken = SvcError.is(error, 'invalid_sandbox_config') ? error.details?.['host_port'] : undefined;
@@ -39,7 +39,7 @@ export async function withChosenPorts<Made extends CreateOptions>(
   }
 }
 
-function tellPorts({ info }: Sandbox): void {
+function reportPorts({ info }: Sandbox): void {
   for (const { guest_port: guest, protocol, host_bind: bind, host_port: host } of portsOf(info))
-    tell(`${guest}/${protocol} -> ${bind.includes(':') ? `[${bind}]` : bind}:${host}`);
+    report(`${guest}/${protocol} -> ${bind.includes(':') ? `[${bind}]` : bind}:${host}`);
 }

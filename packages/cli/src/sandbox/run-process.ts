@@ -5,7 +5,7 @@ import { SvcError, type Command, type CommandExit, type OutputStream, type Sandb
 import { formatDuration } from '../terminal/amounts.ts';
 import { LostReader } from '../terminal/lost-reader.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
-import { tell } from '../terminal/print.ts';
+import { report } from '../terminal/print.ts';
 
 export interface RunRequest {
   readonly cmd: string;
@@ -66,7 +66,9 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
     // The connection, and with it the process, ends with this program; the remaining output is dropped.
     finished.catch(() => undefined);
     terminal?.[Symbol.dispose]();
-    tell(`\nleft ${sandbox.name}; what ran in this terminal has ended (svc exec -dit makes one that stays)`);
+    report(
+      `\nleft ${sandbox.name}; what ran in this terminal has ended (svc exec -dit makes one that stays)`,
+    );
     return DETACHED;
   }
   return timer.hasPassed ? timedOut(timeoutSeconds) : exitCode(outcome[0]);
@@ -74,13 +76,13 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
 
 function exitCode(exit: CommandExit): number {
   if (exit.reason === 'oom')
-    tell('the process was killed: it needed more memory than the sandbox has (give it more with -m)');
+    report('the process was killed: it needed more memory than the sandbox has (give it more with -m)');
   return exit.signal === null ? exit.code : 128 + exit.signal;
 }
 
 function timedOut(seconds: number | undefined): number {
   const limit = seconds === undefined ? 'it may' : formatDuration(seconds);
-  tell(`the process was killed: it ran longer than ${limit} (--timeout)`);
+  report(`the process was killed: it ran longer than ${limit} (--timeout)`);
   return TIMED_OUT;
 }
 
@@ -136,7 +138,7 @@ function forwardInput(child: Command, { interactive, filter, ending }: InputOpti
   pump().catch((error: unknown) => {
     // A process may end, or close its stdin, without having read everything.
     if (stopped.signal.aborted || SvcError.is(error)) return;
-    tell(`stdin could not be read: ${String(error)}`);
+    report(`stdin could not be read: ${String(error)}`);
   });
   return {
     stop: () => {

@@ -78,7 +78,7 @@ export async function inOrganization<T>(
 }
 
 /** Over REST everybody acts for themselves. @throws UsageError when somebody else is named */
-export function requireNobodyElse(user: string | undefined, url: string): void {
+export function refuseOtherUser(user: string | undefined, url: string): void {
   if (user === undefined) return;
   throw new UsageError(
     `tokens of ${url} are those of the user whose token you have, so --user cannot be given\n  try: the same command on the machine of that server, with sudo`,

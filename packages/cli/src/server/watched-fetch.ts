@@ -46,14 +46,14 @@ async function untilSilent(
   for (;;) {
     await delay(quietMs, undefined, { signal: answered }).catch(() => undefined);
     if (answered.aborted) return false;
-    const patience = AbortSignal.timeout(timeoutMs - quietMs);
+    const timeout = AbortSignal.timeout(timeoutMs - quietMs);
     try {
-      const answer = await fetch(healthUrl, { signal: AbortSignal.any([answered, patience]) });
+      const answer = await fetch(healthUrl, { signal: AbortSignal.any([answered, timeout]) });
       await answer.text();
     } catch {
       if (answered.aborted) return false;
       // A server that refuses connections is not silent: the call itself reports that.
-      if (patience.aborted) return true;
+      if (timeout.aborted) return true;
     }
   }
 }

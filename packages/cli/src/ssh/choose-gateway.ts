@@ -8,7 +8,7 @@ import { findIdentity } from './own-keys.ts';
 /** Time limit for the gateway, short because a person waits for a prompt. */
 const PROBE_MS = 2000;
 
-export interface GatewayWish {
+export interface GatewayOptions {
   /** True: only over the gateway. Undefined: over the gateway when it works without setup. */
   readonly isWanted: boolean | undefined;
   /** The host of the gateway, when it is not that of the API. */
@@ -26,7 +26,7 @@ export interface ChosenGateway extends Gateway {
  */
 export async function chooseGateway(
   client: Client,
-  { isWanted, address }: GatewayWish,
+  { isWanted, address }: GatewayOptions,
   config: Pick<CliConfig, 'contextFolder' | 'sshFolder'>,
 ): Promise<ChosenGateway | null> {
   if (isWanted === false) return null;

@@ -42,11 +42,11 @@ export function labelOfLimit(name: LimitName): string {
 /** Rewrites a refusal of the server, which names a limit as the API does, with the words and units of the tables. */
 export function inWordsOfLimits(message: string, details: ErrorDetails | null): string {
   const { limit, value, maximum } = details ?? {};
-  const told = `${String(limit)} is ${String(maximum)}, this makes it ${String(value)}`;
+  const stated = `${String(limit)} is ${String(maximum)}, this makes it ${String(value)}`;
   if (typeof value !== 'number' || typeof maximum !== 'number') return message;
-  if (!isLimitName(limit)) return message.replace(told, `at most ${maximum}, this makes it ${value}`);
+  if (!isLimitName(limit)) return message.replace(stated, `at most ${maximum}, this makes it ${value}`);
   const [most, asked] = [formatLimit(limit, maximum), formatLimit(limit, value)];
-  return message.replace(told, `${labelOfLimit(limit)}: at most ${most}, this makes it ${asked}`);
+  return message.replace(stated, `${labelOfLimit(limit)}: at most ${most}, this makes it ${asked}`);
 }
 
 function isLimitName(name: unknown): name is LimitName {

@@ -5,7 +5,7 @@ export function endWithReader(): void {
   const end = (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exit(1);
     if (holders.size === 0) process.exit(0);
-    for (const tell of holders) tell();
+    for (const onLost of holders) onLost();
   };
   process.stdout.on('error', end);
   process.stderr.on('error', end);
@@ -15,16 +15,16 @@ export function endWithReader(): void {
 export class LostReader implements Disposable {
   /** Resolves with the code to exit with. */
   readonly lost: Promise<number>;
-  readonly #tell: () => void;
+  readonly #onLost: () => void;
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<number>();
     this.lost = promise;
-    this.#tell = () => resolve(0);
-    holders.add(this.#tell);
+    this.#onLost = () => resolve(0);
+    holders.add(this.#onLost);
   }
 
   [Symbol.dispose](): void {
-    holders.delete(this.#tell);
+    holders.delete(this.#onLost);
   }
 }

@@ -1,5 +1,5 @@
 import { formatAge } from './amounts.ts';
-import { print, printJson, tell } from './print.ts';
+import { print, printJson, report } from './print.ts';
 import { formatTable } from './table.ts';
 
 export interface Listed {
@@ -14,7 +14,7 @@ export interface Listed {
 /** Prints API keys and tokens, of which only the end is known. JSON output has the field names of REST. */
 export function printCredentials(credentials: readonly Listed[], isJson: boolean, ifNone: string): void {
   if (isJson) return printJson(credentials.map(forPrograms));
-  if (credentials.length === 0) return tell(ifNone);
+  if (credentials.length === 0) return report(ifNone);
   const now = Date.now();
   const rows = credentials.map((credential) => [
     credential.id,

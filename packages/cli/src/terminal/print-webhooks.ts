@@ -1,6 +1,6 @@
 import type { NewWebhook, Webhook, WebhookDelivery } from '@svc/sdk';
 import { formatAge } from './amounts.ts';
-import { print, tell, tellEntry } from './print.ts';
+import { print, report, reportEntry } from './print.ts';
 import { formatTable } from './table.ts';
 
 /** Prints only the secret, for a variable or a file; a call that was repeated after its answer was lost returns none. */
@@ -10,7 +10,7 @@ export function printWebhookSecret({ id, secret }: NewWebhook): void {
     secret === null
       ? '; its secret was lost on the way: svc webhook rotate'
       : '; try it with: svc webhook test';
-  tell(`webhook ${id}${lost} ${id}`);
+  report(`webhook ${id}${lost} ${id}`);
 }
 
 export function printWebhooks(webhooks: readonly Webhook[]): void {
@@ -45,14 +45,14 @@ export function printDeliveries(deliveries: readonly WebhookDelivery[]): void {
 }
 
 /** @returns whether the delivery succeeded */
-export function tellAttempt({ id, status, attempts }: WebhookDelivery): boolean {
+export function reportAttempt({ id, status, attempts }: WebhookDelivery): boolean {
   const last = attempts.at(-1);
-  if (last === undefined) tell(`delivery ${id} is on its way: svc webhook deliveries`);
-  else if (status === 'succeeded') tell(`taken with ${last.status} after ${last.latency_ms} ms`);
+  if (last === undefined) report(`delivery ${id} is on its way: svc webhook deliveries`);
+  else if (status === 'succeeded') report(`taken with ${last.status} after ${last.latency_ms} ms`);
   else {
-    tellEntry(`not taken: ${last.error}`);
+    reportEntry(`not taken: ${last.error}`);
     // The receiver chooses its answer, so its lines must not look like ours.
-    if (last.response !== '') for (const line of last.response.split('\n')) tellEntry(`  | ${line}`);
+    if (last.response !== '') for (const line of last.response.split('\n')) reportEntry(`  | ${line}`);
   }
   return status === 'succeeded';
 }

@@ -30,17 +30,17 @@ export function printJsonText(json: string): void {
 }
 
 /** Writes to stderr: progress, hints, warnings. */
-export function tell(text: string): void {
-  tellDrawn(showLines(text));
+export function report(text: string): void {
+  reportDrawn(showLines(text));
 }
 
 /** Like `printEntry`, to stderr. */
-export function tellEntry(text: string): void {
-  tellDrawn(showLine(text));
+export function reportEntry(text: string): void {
+  reportDrawn(showLine(text));
 }
 
 /** Like `printDrawn`, to stderr. */
-export function tellDrawn(text: string): void {
+export function reportDrawn(text: string): void {
   process.stderr.write(withEnd(text));
 }
 

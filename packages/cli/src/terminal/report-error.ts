@@ -10,7 +10,7 @@ import { InterruptedError } from './interrupted.ts';
 import { inWordsOfLimits } from './limits.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
-import { tellDrawn } from './print.ts';
+import { reportDrawn } from './print.ts';
 import { SILENT } from './silent-server.ts';
 import { inTypedWords, sandboxOf } from './typed-words.ts';
 
@@ -38,9 +38,9 @@ interface FailureContext {
 /** The same for one of several objects, with its name. */
 export function reportFailure(error: unknown, { isJson, name, sandbox, command }: FailureContext): number {
   if (error instanceof InterruptedError) return error.exitCode;
-  if (isJson) tellDrawn(showJson(JSON.stringify({ error: describe(error) })));
+  if (isJson) reportDrawn(showJson(JSON.stringify({ error: describe(error) })));
   else
-    tellDrawn(
+    reportDrawn(
       `${painter(hasColours())('red', 'error').drawn}: ${showLines(inTypedWords(sentence(error, name, command), name ?? sandbox))}`,
     );
   if (error instanceof UsageError) return 2;

@@ -41,20 +41,20 @@ const UUID = /\bsandbox ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/gi;
  * of its id.
  */
 export function inTypedWords(message: string, sandbox: string | undefined): string {
-  let told = message.replace(
+  let text = message.replace(
     PUBLISH_ANOTHER,
     'publish another port with -p/--publish, or leave the choice: -p GUEST',
   );
   for (const [field, option] of OPTIONS)
-    told = told.replaceAll(
+    text = text.replaceAll(
       new RegExp(`(?<![\\w.])${field.replace('.', '\\.')}${REST}`, 'g'),
       numbered(option),
     );
   for (const [field, option] of FIRST_OPTIONS)
-    told = told.replace(new RegExp(`^${field}(?:\\[(\\d+)\\])?(?:\\.[^\\s:]+)?(?=: )`), numbered(option));
+    text = text.replace(new RegExp(`^${field}(?:\\[(\\d+)\\])?(?:\\.[^\\s:]+)?(?=: )`), numbered(option));
   return sandbox === undefined
-    ? told
-    : told.replaceAll(UUID, (whole, id: string) =>
+    ? text
+    : text.replaceAll(UUID, (whole, id: string) =>
         id === sandbox ? whole : whole.replace(id, `'${sandbox}'`),
       );
 }

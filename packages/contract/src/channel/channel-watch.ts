@@ -2,7 +2,7 @@ import type { Message, Payload } from '../frames/frame.ts';
 import { abortable } from '../async/abort.ts';
 import { ChannelError, FileFailed } from './channel-error.ts';
 import type { Connection, Session } from './connection.ts';
-import { HeldEvents } from './held-events.ts';
+import { EventQueue } from './event-queue.ts';
 import { own, readArray, readMessage, readOptionalMessage, readRecord, readText } from './payload-fields.ts';
 import { refusal } from './single-answer.ts';
 
@@ -69,7 +69,7 @@ export class ChannelWatch {
 }
 
 class WatchSession implements Session {
-  readonly events = new HeldEvents<WatchEvent>(sizeOf);
+  readonly events = new EventQueue<WatchEvent>(sizeOf);
   readonly #started = Promise.withResolvers<string>();
 
   constructor() {

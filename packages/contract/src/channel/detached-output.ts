@@ -2,7 +2,7 @@ import type { Message } from '../frames/frame.ts';
 import { ChannelError } from './channel-error.ts';
 import type { Session } from './connection.ts';
 import { readDetachedState, type DetachedState } from './detached-state.ts';
-import { HeldEvents } from './held-events.ts';
+import { EventQueue } from './event-queue.ts';
 import { readBytes, readText, readUint } from './payload-fields.ts';
 import { refusal } from './single-answer.ts';
 
@@ -22,7 +22,7 @@ export type DetachedEvent =
 
 /** The answers to one read; iterate once. */
 export class DetachedOutput implements Session {
-  readonly #events = new HeldEvents<DetachedEvent>((event) =>
+  readonly #events = new EventQueue<DetachedEvent>((event) =>
     event.type === 'output' ? event.data.length : 0,
   );
 

@@ -82,7 +82,7 @@ async function collect(
   output: Output,
   { onOutput }: RunOptions,
 ): Promise<void> {
-  const tell = (data: Uint8Array | null): void => {
+  const report = (data: Uint8Array | null): void => {
     try {
       onOutput?.(stream, data);
     } catch (error) {
@@ -93,9 +93,9 @@ async function collect(
   };
   for await (const chunk of process[stream]) {
     output[stream].add(chunk);
-    tell(chunk);
+    report(chunk);
   }
-  tell(null);
+  report(null);
 }
 
 /** Kills the process when its time is up, and stops waiting when it then does not exit. */

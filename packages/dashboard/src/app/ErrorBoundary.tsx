@@ -17,7 +17,7 @@ export class ErrorBoundary extends Component<Props, { readonly error: unknown }>
     const { error } = this.state;
     if (error === null) return this.props.children;
     return (
-      <main className="door">
+      <main className="sign-in">
         <Failure error={error} onRetry={() => location.reload()} />
       </main>
     );

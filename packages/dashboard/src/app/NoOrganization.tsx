@@ -14,9 +14,9 @@ export function NoOrganization() {
     onDone: () => void cache.invalidateQueries({ queryKey: ACCOUNT.queryKey }),
   });
   return (
-    <main className="door">
+    <main className="sign-in">
       <Form
-        className="panel door-panel"
+        className="panel sign-in-panel"
         error={create.error}
         onSubmit={() => create.mutate({ body: { name: name.trim() } })}
       >

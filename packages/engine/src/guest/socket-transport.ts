@@ -1,6 +1,6 @@
 import { Socket, type OnReadOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { LentChunks, type ByteTransport } from '@svc/contract/channel';
+import { PooledChunks, type ByteTransport } from '@svc/contract/channel';
 
 /** The part of Node's internal connection handle that we use. */
 interface ConnectionHandle {
@@ -63,7 +63,7 @@ function isWhole(handle: Partial<ConnectionHandle> | undefined): handle is Conne
 /** Yields the chunks as the socket emits them. (The stream's own iterator joins buffered chunks, which copies them.) */
 class SocketReader implements AsyncIterable<Uint8Array> {
   readonly socket: Duplex;
-  readonly #chunks = new LentChunks(
+  readonly #chunks = new PooledChunks(
     () => this.socket.resume(),
     (bytes) => Buffer.allocUnsafeSlow(bytes),
   );

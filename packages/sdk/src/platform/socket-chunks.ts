@@ -1,15 +1,15 @@
-import { LentChunks } from '@svc/contract/channel';
+import { PooledChunks } from '@svc/contract/channel';
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 
 /** A connection and its received chunks. The socket is read only on demand, so that the peer waits for a slow reader. */
 export class SocketChunks {
   readonly socket: Socket;
-  readonly #chunks = new LentChunks(
+  readonly #chunks = new PooledChunks(
     () => this.socket.resume(),
     (bytes) => Buffer.allocUnsafeSlow(bytes),
   );
 
-  private constructor(open: (chunks: LentChunks) => Socket) {
+  private constructor(open: (chunks: PooledChunks) => Socket) {
     this.socket = open(this.#chunks);
     this.socket.on('end', () => this.#chunks.finish());
     this.socket.on('error', (error) => this.#chunks.finish(error));

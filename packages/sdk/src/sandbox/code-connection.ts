@@ -12,7 +12,7 @@ export interface RunName {
 }
 
 /** What is told of one run. */
-export interface RunEars {
+export interface RunListener {
   /** Output, results, and the end. */
   hear(event: string, data: unknown): void;
   /** Nothing more will come: the run was refused, or the connection broke. */
@@ -29,7 +29,7 @@ interface Line {
 /** A connection to the server over which code runs in a sandbox: messages of JSON. */
 export class CodeConnection {
   readonly #transport: HeldTransport;
-  readonly #runs = new Map<number, RunEars>();
+  readonly #runs = new Map<number, RunListener>();
   readonly #opened = Promise.withResolvers<string>();
   readonly #encoder = new TextEncoder();
   #name = '';
@@ -69,11 +69,11 @@ export class CodeConnection {
   }
 
   /** Sends the code; `again` is the run, on a connection that broke, that this is. @throws SvcError */
-  run(body: object, again: RunName | undefined, ears: RunEars): RunName {
+  run(body: object, again: RunName | undefined, listener: RunListener): RunName {
     if (this.#failure !== undefined) throw this.#failure;
     this.#lastId += 1;
     const id = this.#lastId;
-    this.#runs.set(id, ears);
+    this.#runs.set(id, listener);
     this.#transport.setInUse(true);
     this.#send({ id, run: body, ...(again === undefined ? {} : { again }) });
     return { connection: this.#name, id };
@@ -126,11 +126,11 @@ export class CodeConnection {
 
   #take({ id, event, data, connection }: Line): void {
     if (connection !== undefined) return this.#opened.resolve(connection);
-    const ears = id === undefined ? undefined : this.#runs.get(id);
+    const listener = id === undefined ? undefined : this.#runs.get(id);
     // Of a run that nobody waits for any more.
-    if (id === undefined || event === undefined || ears === undefined) return undefined;
+    if (id === undefined || event === undefined || listener === undefined) return undefined;
     if (event === 'refused' || event === 'end' || event === 'error') this.#end(id);
-    return event === 'refused' ? ears.lost(refusal(data)) : ears.hear(event, data);
+    return event === 'refused' ? listener.lost(refusal(data)) : listener.hear(event, data);
   }
 
   #end(id: number): void {
@@ -148,7 +148,7 @@ export class CodeConnection {
     this.#ended.resolve();
     const runs = [...this.#runs.values()];
     this.#runs.clear();
-    for (const ears of runs) ears.lost(error);
+    for (const listener of runs) listener.lost(error);
   }
 }
 

@@ -9,7 +9,7 @@ import { CodeConnection, type RunName } from './code-connection.ts';
 type Body = NonNullable<RestCallInput<'code.stream'>['body']>;
 
 /** Takes what a run tells; what it returns is the result, and the last that it hears. */
-export type HearRun<T> = (event: string, data: unknown) => T | undefined;
+export type RunHandler<T> = (event: string, data: unknown) => T | undefined;
 
 /** Larger code goes by a request: as a message it would be longer than servers take, should all of it be escaped. */
 const MAX_CODE_LENGTH = 512 * 1024;
@@ -36,7 +36,7 @@ export class CodeRuns {
   }
 
   /** @throws SvcError, or what `hear` throws */
-  async run<T>(body: Body, hear: HearRun<T>, signal: AbortSignal | undefined): Promise<T> {
+  async run<T>(body: Body, hear: RunHandler<T>, signal: AbortSignal | undefined): Promise<T> {
     const options = signal === undefined ? {} : { signal };
     const heard = await withBudget({ timeoutMs: this.#client.timeoutMs, ...options }, (budget) =>
       this.#runHeld(body, hear, budget),
@@ -64,7 +64,7 @@ export class CodeRuns {
   /** Undefined: there is no connection, and nothing was sent. What a result throws is not repeated. */
   async #runHeld<T>(
     body: Body,
-    hear: HearRun<T>,
+    hear: RunHandler<T>,
     budget: CallBudget,
   ): Promise<{ readonly result: () => T } | undefined> {
     if (this.#isUnknown || !this.#client.isDirect || body.code.length > MAX_CODE_LENGTH) return undefined;
@@ -96,7 +96,7 @@ export class CodeRuns {
     });
   }
 
-  async #request<T>(body: Body, hear: HearRun<T>, options: { readonly signal?: AbortSignal }): Promise<T> {
+  async #request<T>(body: Body, hear: RunHandler<T>, options: { readonly signal?: AbortSignal }): Promise<T> {
     const input = { params: { sandbox_id: this.#sandboxId }, body };
     const events = await this.#client.call('code.stream', input, options);
     const iterator = events[Symbol.asyncIterator]();
@@ -145,12 +145,12 @@ export class CodeRuns {
 
 /** One run, as long as it is heard of. */
 class Run<T> {
-  readonly #hear: HearRun<T>;
+  readonly #hear: RunHandler<T>;
   readonly #budget: CallBudget;
   readonly #heard = Promise.withResolvers<{ readonly result: () => T }>();
   #hasBegun = false;
 
-  constructor(hear: HearRun<T>, budget: CallBudget) {
+  constructor(hear: RunHandler<T>, budget: CallBudget) {
     this.#hear = hear;
     this.#budget = budget;
   }

@@ -11,7 +11,7 @@ import { DetachedProcess, type DetachedOptions } from './detached-process.ts';
 import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
 import { ExecResult } from './exec-result.ts';
 import { OutputListeners } from './output-listeners.ts';
-import type { HeldChannel } from './held-channel.ts';
+import type { SharedChannel } from './shared-channel.ts';
 
 const decoder = utf8Decoder();
 
@@ -46,12 +46,12 @@ export interface StartOptions extends CommandOptions, CallOptions {
 
 /** Processes of a sandbox. Programs are looked up on PATH; no shell is involved. */
 export class Commands {
-  readonly #channel: HeldChannel;
+  readonly #channel: SharedChannel;
 
   readonly #client: Client;
   readonly #sandboxId: string;
 
-  constructor(client: Client, sandboxId: string, channel: HeldChannel) {
+  constructor(client: Client, sandboxId: string, channel: SharedChannel) {
     this.#client = client;
     this.#sandboxId = sandboxId;
     this.#channel = channel;

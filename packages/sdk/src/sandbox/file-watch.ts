@@ -3,7 +3,7 @@ import { callOptionsOf, CallBudget, type CallOptions } from '../client/call-budg
 import { SvcError } from '../svc-error.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
 import { withRetries } from '../client/with-retries.ts';
-import type { HeldChannel } from './held-channel.ts';
+import type { SharedChannel } from './shared-channel.ts';
 
 export interface WatchOptions extends CallOptions {
   /** Watches directories below it too, also new ones; symbolic links are not followed. */
@@ -40,7 +40,7 @@ const MAX_RECONNECTS = 6;
  * breaks it is opened again, and an `overflow` tells so.
  */
 export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
-  readonly #held: HeldChannel;
+  readonly #held: SharedChannel;
   readonly #path: string;
   readonly #recursive: boolean;
   readonly #budget: CallBudget;
@@ -48,7 +48,7 @@ export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
   #channel: ChannelClient | undefined;
   #watch: ChannelWatch | undefined;
 
-  private constructor(held: HeldChannel, path: string, options: WatchOptions) {
+  private constructor(held: SharedChannel, path: string, options: WatchOptions) {
     this.#held = held;
     this.#path = path;
     this.#recursive = options.recursive ?? false;
@@ -62,7 +62,7 @@ export class FileWatch implements AsyncIterable<FileChange>, AsyncDisposable {
   }
 
   /** For `files.watch`. */
-  static async start(held: HeldChannel, path: string, options: WatchOptions): Promise<FileWatch> {
+  static async start(held: SharedChannel, path: string, options: WatchOptions): Promise<FileWatch> {
     const watch = new FileWatch(held, path, options);
     try {
       await watch.#open();

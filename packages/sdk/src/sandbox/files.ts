@@ -4,7 +4,7 @@ import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
 import { utf8Decoder } from '../client/utf8.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
-import type { HeldChannel } from './held-channel.ts';
+import type { SharedChannel } from './shared-channel.ts';
 
 /** Metadata of a file in a sandbox. */
 export interface FileInfo {
@@ -33,9 +33,9 @@ const PERMISSIONS = 0o7777;
  * `invalid_request`, with the errno and the path in `details`. Content of any size goes through the streams.
  */
 export class Files {
-  readonly #channel: HeldChannel;
+  readonly #channel: SharedChannel;
 
-  constructor(channel: HeldChannel) {
+  constructor(channel: SharedChannel) {
     this.#channel = channel;
   }
 

@@ -3,7 +3,7 @@ import { callOptionsOf, withBudget, type CallBudget, type CallOptions } from '..
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
-import type { HeldChannel } from './held-channel.ts';
+import type { SharedChannel } from './shared-channel.ts';
 
 /** A preview: an address for one port of a sandbox. */
 export type Preview = RestCallOutput<'previews.list'>[number];
@@ -19,9 +19,9 @@ const LOOPBACK = '127.0.0.1';
 export class Ports {
   readonly #client: Client;
   readonly #sandboxId: string;
-  readonly #channel: HeldChannel;
+  readonly #channel: SharedChannel;
 
-  constructor(client: Client, sandboxId: string, channel: HeldChannel) {
+  constructor(client: Client, sandboxId: string, channel: SharedChannel) {
     this.#client = client;
     this.#sandboxId = sandboxId;
     this.#channel = channel;

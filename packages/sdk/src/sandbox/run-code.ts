@@ -3,7 +3,7 @@ import { requireKnownOptions, type OptionNames } from '../client/known-options.t
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { errorOfEnvelope } from '../svc-error.ts';
 import { CodeRunResult } from './code-run-result.ts';
-import type { CodeRuns, HearRun } from './code-runs.ts';
+import type { CodeRuns, RunHandler } from './code-runs.ts';
 
 /** Of each stream; what is beyond goes to the listeners only. */
 const MAX_KEPT_LENGTH = 10 * 1024 * 1024;
@@ -80,7 +80,7 @@ export async function runCode(runs: CodeRuns, code: string, options: RunCodeOpti
 }
 
 /** Gives the result with the last event. */
-function collector(options: RunCodeOptions): HearRun<CodeResult> {
+function collector(options: RunCodeOptions): RunHandler<CodeResult> {
   const kept = { stdout: '', stderr: '' };
   const listeners = { stdout: options.onStdout, stderr: options.onStderr };
   const results: CodeRunResult[] = [];

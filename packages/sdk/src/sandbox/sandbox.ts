@@ -11,7 +11,7 @@ import { CREATE_OPTIONS, toCreateRequest, type CreateOptions } from './create-op
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
 import { CodeRuns } from './code-runs.ts';
-import { HeldChannel } from './held-channel.ts';
+import { SharedChannel } from './shared-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
 import { Ports } from './ports.ts';
 import { SandboxNetwork } from './sandbox-network.ts';
@@ -60,14 +60,14 @@ export class Sandbox implements AsyncDisposable {
   readonly ports: Ports;
   /** Interpreters with a state of their own, for `runCode`. */
   readonly contexts: CodeContexts;
-  readonly #channel: HeldChannel;
+  readonly #channel: SharedChannel;
   readonly #codeRuns: CodeRuns;
   #info: SandboxRecord;
 
   private constructor(client: Client, info: SandboxRecord) {
     this.client = client;
     this.#info = info;
-    this.#channel = new HeldChannel(client, info.id);
+    this.#channel = new SharedChannel(client, info.id);
     this.commands = new Commands(client, info.id, this.#channel);
     this.files = new Files(this.#channel);
     this.network = new SandboxNetwork(client, info.id);

@@ -9,7 +9,7 @@ import { FormFailure } from '../../parts/Form.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { Time } from '../../parts/Time.tsx';
 import { navigate } from '../../router/location.ts';
-import { Door } from './Door.tsx';
+import { SignInForm } from './SignInForm.tsx';
 import { PasswordSignIn } from './SignInPage.tsx';
 import { SignUpForm } from './SignUpPage.tsx';
 import { useSecret } from './use-secret.ts';
@@ -66,7 +66,7 @@ function Decide({ invite, token }: AnswerProps) {
   const accept = useAction('invites.accept', { onDone: ({ slug }) => void leave(`/orgs/${slug}`) });
   const decline = useAction('invites.decline', { onDone: () => void leave('/') });
   return (
-    <Door
+    <SignInForm
       title={titleOf(invite)}
       hint={<Terms invite={invite} />}
       error={accept.error ?? decline.error}
@@ -79,7 +79,7 @@ function Decide({ invite, token }: AnswerProps) {
       <Button look="quiet" isBusy={decline.isPending} onClick={() => decline.mutate({ params: { token } })}>
         Decline
       </Button>
-    </Door>
+    </SignInForm>
   );
 }
 
@@ -97,7 +97,7 @@ function OtherAccount({ email, invite, canSignOut }: OtherAccountProps) {
     onDone: () => void cache.resetQueries({ queryKey: ACCOUNT.queryKey }),
   });
   return (
-    <Door
+    <SignInForm
       title={titleOf(invite)}
       hint={<Terms invite={invite} />}
       error={signOut.error}
@@ -110,7 +110,7 @@ function OtherAccount({ email, invite, canSignOut }: OtherAccountProps) {
       <Button type="submit" look="primary" isBusy={signOut.isPending}>
         {canSignOut ? 'Sign out and continue' : 'Go to the overview'}
       </Button>
-    </Door>
+    </SignInForm>
   );
 }
 
@@ -134,22 +134,22 @@ function Terms({
 
 function Unusable({ error }: { readonly error: unknown }) {
   return (
-    <Door title="This invite cannot be used" error={null} onSubmit={() => navigate('/')}>
+    <SignInForm title="This invite cannot be used" error={null} onSubmit={() => navigate('/')}>
       <Failure error={error} />
       <Button type="submit">Go to the start page</Button>
-    </Door>
+    </SignInForm>
   );
 }
 
 function NoToken() {
   return (
-    <Door
+    <SignInForm
       title="Open the link again"
       hint="This address is incomplete: open the whole link of the invite."
       error={null}
       onSubmit={() => navigate('/')}
     >
       <Button type="submit">Go to the start page</Button>
-    </Door>
+    </SignInForm>
   );
 }

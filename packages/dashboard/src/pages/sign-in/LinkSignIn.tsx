@@ -4,7 +4,7 @@ import { NewPasswordField, SecondFactorField } from '../../parts/AccountFields.t
 import { Button } from '../../parts/Button.tsx';
 import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
-import { Door } from './Door.tsx';
+import { SignInForm } from './SignInForm.tsx';
 import { wantsCode } from './wants-code.ts';
 import { useSignedIn } from './use-signed-in.ts';
 
@@ -21,7 +21,7 @@ export function LinkSignIn({ token }: { readonly token: string }) {
     signIn.mutate({ body }, { onError: (error) => setNeedsCode(needsCode || wantsCode(error)) });
   };
   return (
-    <Door
+    <SignInForm
       title="Welcome"
       hint="This link signs you in, once."
       error={wantsCode(signIn.error) && code === '' ? null : signIn.error}
@@ -37,7 +37,7 @@ export function LinkSignIn({ token }: { readonly token: string }) {
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in
       </Button>
-    </Door>
+    </SignInForm>
   );
 }
 
@@ -47,7 +47,7 @@ function ChoosePassword({ email }: { readonly email: string }) {
   const signedIn = useSignedIn();
   const choose = useAction('password.set', { onDone: () => void signedIn() });
   return (
-    <Door
+    <SignInForm
       title="Choose a password"
       hint={
         <>
@@ -66,6 +66,6 @@ function ChoosePassword({ email }: { readonly email: string }) {
       <Button look="quiet" onClick={() => void signedIn()}>
         Later
       </Button>
-    </Door>
+    </SignInForm>
   );
 }

@@ -5,7 +5,7 @@ import { TextField } from '../../parts/Field.tsx';
 import { FormFailure } from '../../parts/Form.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { Link } from '../../router/Link.tsx';
-import { Door } from './Door.tsx';
+import { SignInForm } from './SignInForm.tsx';
 import { useSignedIn } from './use-signed-in.ts';
 
 /** Kept in this tab alone while the browser is at the provider, and gone once it is back. */
@@ -31,7 +31,7 @@ function Begin() {
   });
   const redirect = `${location.origin}/sign-in/provider`;
   return (
-    <Door
+    <SignInForm
       title="Sign in with an identity provider"
       hint="The one that your organization has set up."
       error={begin.error}
@@ -51,7 +51,7 @@ function Begin() {
       <Button type="submit" look="primary" isBusy={begin.isPending}>
         Continue
       </Button>
-    </Door>
+    </SignInForm>
   );
 }
 
@@ -73,7 +73,7 @@ function End(answer: Answer) {
   });
   if (end.error === null) return <Loading />;
   return (
-    <Door
+    <SignInForm
       title="You are not signed in"
       error={end.error}
       onSubmit={() => location.assign('/sign-in/provider')}
@@ -82,7 +82,7 @@ function End(answer: Answer) {
       <Button type="submit" look="primary">
         Begin again
       </Button>
-    </Door>
+    </SignInForm>
   );
 }
 

@@ -5,7 +5,7 @@ import { Button } from '../../parts/Button.tsx';
 import { TextField } from '../../parts/Field.tsx';
 import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
-import { Door } from './Door.tsx';
+import { SignInForm } from './SignInForm.tsx';
 import { LinkSignIn } from './LinkSignIn.tsx';
 import { useSecret } from './use-secret.ts';
 import { useSignedIn } from './use-signed-in.ts';
@@ -40,7 +40,13 @@ export function PasswordSignIn({ title, hint, foot, fixedEmail, onDone }: Passwo
   // That a code is needed is no failure: it is the next step.
   const isFirstAsk = wantsCode(signIn.error) && code === '';
   return (
-    <Door title={title} hint={hint} error={isFirstAsk ? null : signIn.error} onSubmit={submit} foot={foot}>
+    <SignInForm
+      title={title}
+      hint={hint}
+      error={isFirstAsk ? null : signIn.error}
+      onSubmit={submit}
+      foot={foot}
+    >
       <EmailField value={email} onChange={setEmail} isFixed={fixedEmail !== undefined} />
       <TextField
         label="Password"
@@ -57,7 +63,7 @@ export function PasswordSignIn({ title, hint, foot, fixedEmail, onDone }: Passwo
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in
       </Button>
-    </Door>
+    </SignInForm>
   );
 }
 

@@ -5,7 +5,7 @@ import { Button } from '../../parts/Button.tsx';
 import { TextField } from '../../parts/Field.tsx';
 import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
-import { Door } from './Door.tsx';
+import { SignInForm } from './SignInForm.tsx';
 import { useSecret } from './use-secret.ts';
 import { useSignedIn } from './use-signed-in.ts';
 
@@ -63,7 +63,7 @@ export function SignUpForm({ title, hint, foot, fixedEmail, token, onDone }: Sig
       },
     });
   return (
-    <Door title={title} hint={hint} error={signUp.error} onSubmit={submit} foot={foot}>
+    <SignInForm title={title} hint={hint} error={signUp.error} onSubmit={submit} foot={foot}>
       <EmailField value={email} onChange={setEmail} isFixed={fixedEmail !== undefined} />
       <TextField
         label="Your name"
@@ -80,6 +80,6 @@ export function SignUpForm({ title, hint, foot, fixedEmail, token, onDone }: Sig
       <Button type="submit" look="primary" isBusy={signUp.isPending}>
         Create the account
       </Button>
-    </Door>
+    </SignInForm>
   );
 }

@@ -79,7 +79,7 @@ function Attempts({ event_type: type, message_id: id, attempts }: Delivery) {
       <ol className="attempts">
         {attempts.map((attempt) => (
           <li key={attempt.at}>
-            <Time at={attempt.at} />: {tellAttempt(attempt)}
+            <Time at={attempt.at} />: {describeAttempt(attempt)}
             {attempt.response === '' ? null : <pre className="payload">{attempt.response}</pre>}
           </li>
         ))}
@@ -88,7 +88,7 @@ function Attempts({ event_type: type, message_id: id, attempts }: Delivery) {
   );
 }
 
-function tellAttempt({ status, latency_ms: latency, error }: Attempt): string {
+function describeAttempt({ status, latency_ms: latency, error }: Attempt): string {
   const how = error === null ? `taken with ${status}` : error;
   return `${how} after ${formatNumber(latency)} ms`;
 }
@@ -114,7 +114,7 @@ function SendAgain({ id, webhook_id: webhookId, event_type: type }: Delivery) {
 
 function wordOf({ attempts }: Delivery): string {
   const last = attempts.at(-1);
-  return last === undefined ? 'it is on its way' : tellAttempt(last);
+  return last === undefined ? 'it is on its way' : describeAttempt(last);
 }
 
 interface SentNowProps {

@@ -4,7 +4,7 @@ const HELD_LIMIT_BYTES = 256 * 1024;
 const EVENT_OVERHEAD_BYTES = 64;
 
 /** Events between the connection, which pushes, and one consumer, which iterates once. */
-export class HeldEvents<T> {
+export class EventQueue<T> {
   readonly #contentBytes: (event: T) => number;
   readonly #events: T[] = [];
   #heldBytes = 0;

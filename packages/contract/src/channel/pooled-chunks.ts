@@ -12,7 +12,7 @@ const BUFFERS = 2;
  * free. They are small until one was filled: V8 counts also untouched memory as garbage, and 32 MiB of it, 64 short
  * connections, trigger a full collection. For one reader.
  */
-export class LentChunks {
+export class PooledChunks {
   readonly #resume: () => void;
   readonly #allocate: (bytes: number) => Uint8Array;
   readonly #buffers: Uint8Array[] = [];

@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LentChunks } from './lent-chunks.ts';
+import { PooledChunks } from './pooled-chunks.ts';
 
 /** As a socket does: into the buffer that it was given last. */
-function receive(chunks: LentChunks, text: string): boolean {
+function receive(chunks: PooledChunks, text: string): boolean {
   const buffer = chunks.nextBuffer();
   const { written } = new TextEncoder().encodeInto(text, buffer);
   return chunks.take(buffer.subarray(0, written));
 }
 
-async function readText(chunks: LentChunks): Promise<string | undefined> {
+async function readText(chunks: PooledChunks): Promise<string | undefined> {
   const chunk = await chunks.read();
   return chunk === undefined ? undefined : new TextDecoder().decode(chunk);
 }
 
 test('two chunks are held, then the source waits until the reader asks for the one after the first', async () => {
   let resumed = 0;
-  const chunks = new LentChunks(
+  const chunks = new PooledChunks(
     () => void (resumed += 1),
     (bytes) => Buffer.allocUnsafeSlow(bytes),
   );
@@ -31,7 +31,7 @@ test('two chunks are held, then the source waits until the reader asks for the o
 });
 
 test('the same two buffers are filled in turn, and none while it is lent', async () => {
-  const chunks = new LentChunks(
+  const chunks = new PooledChunks(
     () => undefined,
     (bytes) => Buffer.allocUnsafeSlow(bytes),
   );
@@ -48,7 +48,7 @@ test('the same two buffers are filled in turn, and none while it is lent', async
 
 test('the buffers are small until one of them was filled', async () => {
   const sizes: number[] = [];
-  const chunks = new LentChunks(
+  const chunks = new PooledChunks(
     () => undefined,
     (bytes) => {
       sizes.push(bytes);
@@ -76,7 +76,7 @@ test('the buffers are small until one of them was filled', async () => {
 });
 
 test('what came before the end is read before it, and a reader that waits hears of it', async () => {
-  const ended = new LentChunks(
+  const ended = new PooledChunks(
     () => undefined,
     (bytes) => Buffer.allocUnsafeSlow(bytes),
   );
@@ -85,7 +85,7 @@ test('what came before the end is read before it, and a reader that waits hears 
   ended.finish(new Error('too late'));
   assert.equal(await readText(ended), 'last');
   assert.equal(await readText(ended), undefined);
-  const broken = new LentChunks(
+  const broken = new PooledChunks(
     () => undefined,
     (bytes) => Buffer.allocUnsafeSlow(bytes),
   );

@@ -14,7 +14,7 @@ interface OpenChannel {
  * The connection that calls of one sandbox object share. It is opened at the first call, and again at the first one after
  * it broke; while it is idle, it does not keep the program running.
  */
-export class HeldChannel {
+export class SharedChannel {
   readonly #client: Client;
   readonly #sandboxId: string;
   #opening: Promise<OpenChannel> | undefined;
