@@ -172,12 +172,9 @@ test('the first start shows the owner a link on a terminal, never in a log or to
   const { folder, line, start } = await serverLine(t);
   const piped = await start(...NO_ENGINE);
   assert.equal(piped.code, 0, piped.stderr);
-  assert.match(piped.stdout, /\n {2}nobody can sign in yet; .*: svc user link\n/);
+  assert.match(piped.stdout, /\n {2}no account yet; .*: svc user link\n/);
   assert.doesNotMatch(piped.stdout, /#owner=/);
-  assert.match(
-    (await line('status')).stdout,
-    /\ndashboard: http:\S+; nobody can sign in yet: svc user link\n/,
-  );
+  assert.match((await line('status')).stdout, /\ndashboard: http:\S+; no account yet: svc user link\n/);
   await line('stop');
   const words = `server start --detach --path ${folder} --run-as 64555:64555 --port 0 ${NO_ENGINE.join(' ')}`;
   const typed = await runProgram('script', ['-qec', `${SVC} ${words}`, '/dev/null'], {});

@@ -168,7 +168,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         summary: 'sandboxes that are kept warm here',
         load: () => import('./commands/pool.ts'),
       },
-      { name: 'orphan', summary: 'what is here and nobody owns', load: () => import('./commands/orphan.ts') },
+      {
+        name: 'orphan',
+        summary: 'sandboxes, volumes and snapshots without an owner',
+        load: () => import('./commands/orphan.ts'),
+      },
       { name: 'org', summary: 'organizations of the server here', load: () => import('./commands/org.ts') },
       { name: 'user', summary: 'people who sign in', load: () => import('./commands/user.ts') },
       {

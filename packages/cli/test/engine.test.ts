@@ -41,7 +41,7 @@ test('what is kept warm can be listed', async () => {
   assert.match(stderr, /0 of 2 wait; 0 handed out, 0 missed, 0 given back/);
 });
 
-test('a server on a data folder of its own is found there, whatever its port', async () => {
+test('a server on another data folder is found there, on any port', async () => {
   await svc.succeed(['engine', 'stop']);
   const place = [
     '--port',

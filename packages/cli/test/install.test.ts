@@ -55,12 +55,12 @@ test('install from a checkout that others may not read says that they cannot run
   await chmod(folder, 0o755);
   await chmod(closed, 0o700);
   assert.match(await install(), note);
-  // Whoever cannot find it need not be told.
+  // Users who cannot find it need no note.
   await chmod(prefix, 0o700);
   assert.doesNotMatch(await install(), note);
 });
 
-test("install leaves somebody else's program alone", async (t) => {
+test('install leaves another program of that name alone', async (t) => {
   const svc = await CommandLine.withoutEngine();
   t.after(() => svc.close());
   const prefix = await mkdtemp(join(tmpdir(), 'svc-prefix-'));

@@ -78,7 +78,7 @@ test('quotas are shown and changed, and a limit that does not exist is named', a
 test('what is wrong with the words is usage; what is not there is a failure with the next command', async () => {
   for (const words of [
     ['org', 'create', 'Bad_'],
-    ['org', 'create', 'x', '--owner', 'nobody'],
+    ['org', 'create', 'x', '--owner', 'no-address'],
     ['apikey', 'create', '--org', 'acme', '--expire', 'soon'],
     ['apikey', 'create', '--org', 'acme', '--name', ''],
     ['token', 'create'],

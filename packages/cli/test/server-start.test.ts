@@ -10,7 +10,7 @@ before(async () => {
 });
 after(() => svc.close());
 
-/** Somebody else's engine, which is away. */
+/** Options for an engine that does not run, and that the server does not start. */
 const elsewhere = () => ['--dev', '--run-as', '64555:64555', '--engine-socket', `${svc.folder}/away.sock`];
 
 test('an address that is taken is an error that says what to do about it', async (t) => {
@@ -25,7 +25,7 @@ test('an address that is taken is an error that says what to do about it', async
   );
 });
 
-test('a server whose engine is somebody else’s starts without it, and says so', async (t) => {
+test('a server starts without the engine that --engine-socket names, and says so', async (t) => {
   t.after(() => svc.run(['server', 'stop']));
   const started = await svc.succeed(['server', 'start', '--detach', '--port', '0', ...elsewhere()]);
   assert.match(started, /server started on http/);

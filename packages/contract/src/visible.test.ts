@@ -5,7 +5,7 @@ import { showJson, showLine, showLines } from './visible.ts';
 const HOSTILE = 'a\u202Egpj.exe\u2069\u001B[2J\u009B8m\u0007\u200Bb\u2028c\u007F';
 const SHOWN = 'a<U+202E>gpj.exe<U+2069><U+001B>[2J<U+009B>8m<U+0007><U+200B>b<U+2028>c<U+007F>';
 
-test('what nobody sees in a name is seen, and other scripts stay as they are', () => {
+test('invisible characters of a name are made visible, and other scripts stay as they are', () => {
   assert.equal(showLine(HOSTILE), SHOWN);
   assert.equal(showLine('one\r\n\ttwo'), 'one<U+000D><U+000A><U+0009>two');
   const others = 'שלום-عالم-می‌خواهم-👩‍💻-👁️‍🗨️-☎️-葛󠄀-Grüße.txt';

@@ -7,7 +7,7 @@ import { UsageError } from '../usage-error.ts';
 
 type Write = (bytes: Buffer) => Promise<void>;
 
-/** Lets `fill` write a new file, which appears under its name when it is whole, and is never for anybody but us. */
+/** Creates a file with mode 0600 that `fill` writes. It gets its name when it is complete. */
 export async function writePrivateFile<Result>(
   path: string,
   fill: (write: Write) => Promise<Result>,
@@ -29,7 +29,7 @@ export async function writePrivateFile<Result>(
         done += (await file.write(bytes, done).catch(noteFull)).bytesWritten;
     });
     await file.sync().catch(noteFull);
-    // Unlike a rename, a link never replaces what somebody has put there.
+    // Unlike a rename, a link never replaces an existing file.
     await link(draft, path);
     await syncFolder(dirname(path));
     return result;
@@ -58,14 +58,14 @@ function diskFullError(path: string, cause: unknown): PlatformError {
   return new PlatformError('insufficient_storage', `${message}\n  try: ${remedy}`, { cause });
 }
 
-/** The same to standard output. */
+/** Like `writePrivateFile`, to standard output. */
 export async function writeOutput<Result>(fill: (write: Write) => Promise<Result>): Promise<Result> {
   if (process.stdout.isTTY)
     throw new UsageError('a backup is not for a terminal\n  try: svc backup - > FILE, or svc backup FILE');
   // A reader that goes away fails the backup: it must not end as if it were whole.
   using reader = new LostReader();
   const lost = reader.lost.then(() => {
-    throw new Error('whoever reads the backup went away: it is not whole');
+    throw new Error('the reader of the backup closed the pipe: the backup is incomplete');
   });
   lost.catch(() => undefined);
   const write = async (bytes: Buffer) => {

@@ -52,7 +52,7 @@ test('svc audit verify says that nothing was changed, and what was', async (t) =
   assert.match(broken.stdout, /acme +1 +changed at 2/);
   assert.match(broken.stderr, /acme: event 2 .* was changed/);
   assert.equal(svc('audit', 'verify', '--org', 'other').status, 0);
-  const unknown = svc('audit', 'verify', '--org', 'nobody');
+  const unknown = svc('audit', 'verify', '--org', 'missing');
   assert.equal(unknown.status, 1);
-  assert.match(unknown.stderr, /no organization 'nobody'/);
+  assert.match(unknown.stderr, /no organization 'missing'/);
 });

@@ -21,7 +21,7 @@ export function createCommand(): Command {
   return new Command('install')
     .description(
       'Puts svc on PATH, as a link to this checkout, and the completion of bash, zsh and fish where they look for it;\n' +
-        'with --systemd also a unit that keeps the server running. Nothing is started: what to type next is told.\n' +
+        'with --systemd also a unit that keeps the server running. Nothing is started: it prints what to type next.\n' +
         'May be repeated; --remove takes all of it away again.',
     )
     .option('--prefix <dir>', 'folder that has bin and share', '/usr/local')
@@ -50,7 +50,7 @@ async function install({ prefix, systemd, remove }: InstallOptions, command: Com
   await requireOurs(link);
   const hasUnit = await hasOurUnit(unit);
   if (systemd === true) files.set(unit, systemdUnit(link, isFolderChosen ? dataFolder : undefined));
-  // What an earlier install has put there goes as well, whatever is said now.
+  // A unit of an earlier install is removed also without --systemd.
   const paths = [link, ...files.keys(), ...(remove === true && hasUnit && systemd !== true ? [unit] : [])];
   if (remove === true) {
     for (const path of paths) await rm(path, { force: true });
@@ -65,7 +65,7 @@ async function install({ prefix, systemd, remove }: InstallOptions, command: Com
   else if (systemd === true) report('  next: systemctl daemon-reload && systemctl enable --now svc');
 }
 
-/** A checkout in the home of root, say, serves everybody; but the program itself is theirs alone who may read it. */
+/** Other users cannot run a link to a checkout in the home of root, say. */
 async function warnAboutUnreadableCheckout(link: string): Promise<void> {
   const { isWorldReadable } = await import('@svc/server/admin');
   if (!isWorldReadable(link) || isWorldReadable(OWN_SVC)) return;
@@ -84,7 +84,7 @@ function completionFiles(prefix: string): Map<string, string> {
   ]);
 }
 
-/** Somebody else's program of this name is theirs. A link is ours, also one of an earlier checkout. @throws UsageError */
+/** A link to a checkout is ours, also to an earlier one; another program of this name stays. @throws UsageError */
 async function requireOurs(link: string): Promise<void> {
   const found = await lstat(link).catch(() => null);
   if (found === null) return;
@@ -95,7 +95,7 @@ async function requireOurs(link: string): Promise<void> {
   );
 }
 
-/** @throws UsageError when somebody else wrote it */
+/** @throws UsageError when another program wrote it */
 async function hasOurUnit(unit: string): Promise<boolean> {
   const text = await readFile(unit, 'utf8').catch(() => null);
   if (text === null || text.startsWith(UNIT_MARK)) return text !== null;
@@ -107,7 +107,7 @@ async function putFile(path: string, text: string): Promise<void> {
   await writeFile(path, text, { mode: 0o644 });
 }
 
-/** At once: whoever types svc meanwhile finds the old one or the new one. */
+/** Replaces the link atomically: `svc` is the old one or the new one at every moment. */
 async function putLink(link: string): Promise<void> {
   await mkdir(dirname(link), { recursive: true });
   const draft = `${link}.${process.pid}`;

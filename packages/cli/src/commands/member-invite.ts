@@ -7,7 +7,7 @@ import { print, printJson, report } from '../terminal/print.ts';
 export function createCommand(): Command {
   return new Command('invite')
     .description(
-      'Invites somebody into an organization, and prints what they accept with, this once. Nothing is mailed: hand it over yourself.\n' +
+      'Invites a person into an organization, and prints the token that accepts the invite, this once. Nothing is mailed: hand it over yourself.\n' +
         'A second invite to the same address makes the first void. For admins.',
     )
     .addArgument(new Argument('<email>', 'whom; only an account with this address can accept'))

@@ -12,10 +12,7 @@ export function createCommand(): Command {
     )
     .argument('<name>', 'the sandbox')
     .argument('<host:port[/protocol]>', 'a name or an address; protocol: tcp, udp, icmpv4', parseConnection)
-    .option(
-      '--ingress',
-      'whether somebody at that address may come in, through the published port of that number inside',
-    )
+    .option('--ingress', 'whether that address may connect to the published port of that number inside')
     .addHelpText(
       'after',
       examples(

@@ -19,7 +19,7 @@ export function createCommand(): Command {
   return new Command('open')
     .description(
       'Prints an address at which a browser finds a port of a sandbox, and opens it where there is a screen.\n' +
-        'Unless --public is given it is for you: for this machine, or for whoever has the token in it.',
+        'Without --public only this machine can use it, or every client that has the token in it.',
     )
     .argument('<sandbox>', 'the sandbox')
     .argument('<port>', 'on which something listens there', parsePort)
@@ -69,7 +69,7 @@ function reportPreview(name: string, { id, expires_at: end }: Preview, isLocal: 
     report('only this machine reaches it; for others: svc server start --preview-domain preview.example.com');
 }
 
-/** Shows an address to whoever sits at this machine. There may be no such program: the address is printed anyway. */
+/** Opens an address on this machine. A missing program is no error: the address is printed anyway. */
 async function openBrowser(program: string, url: string): Promise<void> {
   if (!/^https?:\/\//.test(url)) return;
   // SAFETY: no shell; the user's own program, and an address that is no option of it.

@@ -9,7 +9,7 @@ export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
     .description(
-      'Lists sandboxes, volumes and snapshots of this machine that nobody owns. As root, beside the server.',
+      'Lists sandboxes, volumes and snapshots of this machine that have no owner. As root, beside the server.',
     )
     .addHelpText(
       'after',

@@ -7,7 +7,7 @@ import { reportFailure } from '../terminal/report-error.ts';
 export function createCommand(): Command {
   return new Command('rm')
     .description(
-      'Removes what nobody owns, sandboxes with their disks, for good. What a row of the store knows is refused, and\n' +
+      'Removes what has no owner, sandboxes with their disks, for good. What a row of the store knows is refused, and\n' +
         'so is a volume that a sandbox has.\n' +
         'As root, beside the server.',
     )

@@ -7,7 +7,7 @@ export function createCommand(): Command {
     .description(
       'Sandboxes, volumes and snapshots that the engine of this machine has and no row of the store knows,\n' +
         'because an older store was put back, or the database was lost. They run on, and keep their disks,\n' +
-        'until somebody removes them.',
+        'until they are removed here.',
     )
     .addCommand(createLs())
     .addCommand(createRm());

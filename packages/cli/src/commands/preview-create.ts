@@ -13,7 +13,7 @@ export function createCommand(): Command {
   return new Command('create')
     .description(
       'Makes an address for one port of a sandbox and prints it, with the token that opens it, this once.\n' +
-        'Whoever has the address may use the port.',
+        'Every client that has the address may use the port.',
     )
     .argument('<sandbox>', 'the sandbox')
     .argument('<port>', 'on which something listens there', parsePort)

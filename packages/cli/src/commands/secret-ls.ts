@@ -8,7 +8,7 @@ import { formatTable } from '../terminal/table.ts';
 export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
-    .description('Lists secrets by name. Their values are shown to nobody.')
+    .description('Lists secrets by name. Their values are never shown.')
     .addHelpText(
       'after',
       examples(['svc secret ls', 'all of them'], ['svc secret ls -o json', 'for programs']),

@@ -29,7 +29,7 @@ const ENGINE_FAILURES = 2;
 const HANDED_ON = [
   new Option('--host <host>', 'address or name to listen on (default: 127.0.0.1)'),
   new Option('--port <port>', 'port to listen on (default: 5555)'),
-  new Option('--dev', 'ask nobody for a key'),
+  new Option('--dev', 'require no key'),
   new Option('--allow-remote-dev', 'with --dev: also when others than this machine can connect'),
   new Option(
     '--reset-key',
@@ -74,7 +74,7 @@ const HANDED_ON = [
   ),
   new Option(
     '--recovery-time <seconds>',
-    'how long sandboxes may be out of reach before somebody has to decide about them (default: 600)',
+    'how long sandboxes may be out of reach before their owner has to decide about them (default: 600)',
   ),
   new Option(
     '--max-orgs-per-user <n>',
@@ -158,7 +158,7 @@ async function startDetached(
   await using log = await open(logs.server, 'a', 0o640);
   const child = await launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
   const exited = once(child, 'exit') as Promise<[number | null]>;
-  // Only root starts an engine, and only when none was named; nobody else's would come up by waiting.
+  // Only root starts an engine, and only when none was named; waiting does not bring up another one.
   const hasOwnEngine = process.getuid?.() === 0 && !options.includes('--engine-socket');
   const engineFailures = async () => {
     const ended = (await lastLines(logs.engine, ALL, before.engine)).filter(isLastWord);
@@ -191,7 +191,7 @@ async function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** Of a process of ours, as it logs them, or as Node prints what nobody caught. */
+/** A fatal entry of our log, or an uncaught error as Node prints it. */
 function isLastWord(line: string): boolean {
   return /^(?:\{"level":60,|\w*Error: )/.test(line);
 }
@@ -223,11 +223,11 @@ async function waitForStatus(
 
 /** In the foreground: its log is our stderr, our signals are its signals. */
 async function runHere(place: Omit<StartedServer, 'status'>, options: readonly string[]): Promise<void> {
-  // Whoever supervises us is to have the server itself: its end is ours, however it comes.
+  // A supervisor gets the server itself, so that it sees how the server ends.
   if (!process.stderr.isTTY) await becomeServer(place.dataFolder, options);
   const child = await launch(place.dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   const ended = followToEnd(child);
-  // Whoever looks on is told; a log has the address already.
+  // For a person at a terminal; a log has the address already.
   if (process.stderr.isTTY) await announceWhenUp(place, child);
   const code = await ended;
   process.exitCode = code;

@@ -51,7 +51,7 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
       ? 'authentication: off (--dev); every caller may do everything'
       : `authentication: required; ${status.keys} keys handed out`,
   );
-  const way = status.isDev || status.hasPeople ? '' : '; nobody can sign in yet: svc user link';
+  const way = status.isDev || status.hasPeople ? '' : '; no account yet: svc user link';
   print(`dashboard: ${status.url}/${way}`);
   print(`data in ${dataFolder}`);
   const { engine } = status;

@@ -79,7 +79,7 @@ async function read(file: string): Promise<readonly NewKey[]> {
   // SAFETY: a private key never leaves this machine, not even to be refused.
   if (content.includes('PRIVATE KEY'))
     throw new UsageError(
-      `${file} is a private key, which nobody else may have\n  try: svc ssh-key add ${file}.pub`,
+      `${file} is a private key, which must stay secret\n  try: svc ssh-key add ${file}.pub`,
     );
   const lines = content.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
   if (lines.length === 0) throw new UsageError(`${file} holds no key\n  try: ssh-keygen -t ed25519`);

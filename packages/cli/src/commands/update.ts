@@ -33,8 +33,8 @@ export function createCommand(): Command {
       'after',
       examples(
         ['svc update --ends-in 30m web', 'half an hour more, or less'],
-        ['svc update --max-duration none --idle-timeout 10m web', 'until nobody uses it for 10 minutes'],
-        ['svc update --keep-alive web', 'somebody is still there'],
+        ['svc update --max-duration none --idle-timeout 10m web', 'until it is idle for 10 minutes'],
+        ['svc update --keep-alive web', 'its idle time begins anew'],
       ),
     )
     .action(update);

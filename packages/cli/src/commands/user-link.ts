@@ -9,7 +9,7 @@ export function createCommand(): Command {
     .description(
       'Makes a secret that signs a person in, once, and prints it: for the first time, or when a password is lost.\n' +
         'The user is made when there is none with this address. A second one makes the first void.\n' +
-        'Without an address, while nobody has an account: a link with which the owner of the server makes one.',
+        'Without an address, while there is no account: a link with which the owner of the server makes one.',
     )
     .argument('[email]', 'whom it signs in')
     .option('--expire <duration>', 'number and unit: s, m, h, d', '1h')

@@ -22,7 +22,7 @@ export function createCommand(): Command {
     .addHelpText(
       'after',
       examples(
-        ["svc webhook create https://example.com/hooks -e 'sandbox.*'", 'whatever happens to sandboxes'],
+        ["svc webhook create https://example.com/hooks -e 'sandbox.*'", 'all events of sandboxes'],
         ['SECRET=$(svc webhook create https://example.com/hooks -e sandbox_ending)', 'a minute before ends'],
       ),
     )

@@ -7,7 +7,7 @@ import { printWebhooks } from '../terminal/print-webhooks.ts';
 export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
-    .description('Lists webhooks. Their secrets are shown to nobody.')
+    .description('Lists webhooks. Their secrets are not shown again.')
     .option('-q, --quiet', 'only ids')
     .addHelpText(
       'after',

@@ -29,7 +29,7 @@ export function engineOptions(): Option[] {
     ),
     new Option(
       '--keep-images <days>',
-      'for how long images stay that organizations pulled and nobody uses (default: 7; 0: for ever)',
+      'for how long unused images stay that organizations pulled (default: 7; 0: for ever)',
     ),
     new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
     new Option('--address-pool <cidr>', 'addresses of sandboxes'),

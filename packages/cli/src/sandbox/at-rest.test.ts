@@ -9,7 +9,7 @@ function sandboxThatIs(...found: readonly [Sandbox['status'], ...Sandbox['status
   let stops = 0;
   return {
     get status() {
-      return looks[0] ?? assert.fail('nobody looked');
+      return looks[0] ?? assert.fail('no state was expected');
     },
     get stops() {
       return stops;
@@ -25,7 +25,7 @@ function sandboxThatIs(...found: readonly [Sandbox['status'], ...Sandbox['status
   };
 }
 
-test('a sandbox that ends by itself while somebody wants to stop it is stopped', async () => {
+test('a stop of a sandbox that has just ended succeeds', async () => {
   const ending = sandboxThatIs('running', 'failed');
   await stopUnlessAtRest(ending);
   assert.equal(ending.stops, 1);
@@ -34,6 +34,6 @@ test('a sandbox that ends by itself while somebody wants to stop it is stopped',
   assert.equal(ended.stops, 0, 'it is not asked for');
 });
 
-test('a stop that is refused for another reason is told', async () => {
+test('a stop that is refused for another reason fails', async () => {
   await assert.rejects(stopUnlessAtRest(sandboxThatIs('running', 'running')), /refused/);
 });

@@ -8,7 +8,7 @@ const KILLED = 137;
 
 /**
  * The code that the main command of a sandbox ends with: its own, 128 + n when signal n ended it, 0 when the sandbox was stopped.
- * Waits as long as it runs. @throws SvcError when nobody knows
+ * Waits as long as it runs. @throws SvcError when it is unknown
  */
 export async function mainExitCode(sandbox: Sandbox): Promise<number> {
   for (
@@ -42,5 +42,5 @@ function codeOf({ name, status, last_failure_message: message }: Sandbox['info']
   if (code !== undefined) return Number(code);
   if (signal !== undefined) return 128 + Number(signal);
   if (/out of memory/.test(message ?? '')) return KILLED;
-  throw new SvcError('start_failed', `Sandbox '${name}' failed: ${message ?? 'nobody knows why'}`);
+  throw new SvcError('start_failed', `Sandbox '${name}' failed: ${message ?? 'for an unknown reason'}`);
 }

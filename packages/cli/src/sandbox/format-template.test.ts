@@ -44,7 +44,7 @@ test('a field that there is not is refused with those that there are', () => {
     );
 });
 
-test('whatever a label holds, it makes no line, no column and no sequence for a terminal', () => {
+test('a label adds no line, no column and no terminal sequence', () => {
   const one = info('web', { a: 'x\nforged\t\u001B[2J\u202E' });
   const shown = 'a=x<U+000A>forged<U+0009><U+001B>[2J<U+202E>';
   assert.equal(formatSandboxes('{{.Name}} {{.Labels}}', [one]), `web ${shown}\n`);

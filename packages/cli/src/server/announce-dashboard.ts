@@ -13,8 +13,8 @@ export interface StartedServer {
 }
 
 /**
- * Says where the dashboard is and, while nobody can sign in, how the first person gets in. Their link is shown on a terminal alone: what
- * goes elsewhere may be the journal, or a log of whatever started us, and be read by others.
+ * Prints the address of the dashboard and, while there is no account, how to make the first one. The link for it is printed to a terminal
+ * only: other users may read a journal or a log.
  */
 export async function announceDashboard(
   { dataFolder, databaseUrl, status }: StartedServer,
@@ -23,10 +23,10 @@ export async function announceDashboard(
   output.write(`  dashboard: ${status.url}/\n`);
   if (status.isDev || status.hasPeople) return;
   if (!output.isTTY) {
-    output.write('  nobody can sign in yet; for a link that makes the account of the owner: svc user link\n');
+    output.write('  no account yet; for a link that makes the account of the owner: svc user link\n');
     return;
   }
-  output.write('  nobody can sign in yet. Open this to make the account of the owner:\n');
+  output.write('  no account yet. Open this to make the account of the owner:\n');
   // As it was given to us; from the environment both of us read it.
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const words = [MAIN, '--path', dataFolder, 'user', 'link', ...database];

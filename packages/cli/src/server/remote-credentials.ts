@@ -68,7 +68,7 @@ export async function revokeRemoteToken(client: Client, id: string): Promise<voi
   await asUser('Tokens are revoked by their users', () => client.call('tokens.revoke', { params: { id } }));
 }
 
-/** What is kept for an organization is changed and listed by its users. */
+/** Calls for the chosen organization, with the token of a user. */
 export async function inOrganization<T>(
   client: Client,
   rule: string,
@@ -77,7 +77,7 @@ export async function inOrganization<T>(
   return await asUser(rule, async () => work({ client, organization: await chooseOrganization(client) }));
 }
 
-/** Over REST everybody acts for themselves. @throws UsageError when somebody else is named */
+/** Over REST a user has only their own tokens. @throws UsageError when a user is named */
 export function refuseOtherUser(user: string | undefined, url: string): void {
   if (user === undefined) return;
   throw new UsageError(
@@ -123,7 +123,7 @@ function toListed(
   return { id, name, suffix, createdAt, expiresAt, lastUsedAt: shown.last_used_at };
 }
 
-/** Whoever comes with an API key, which is no user, is told what to come with instead. */
+/** Explains the refusal of an API key, which is no user: a personal access token is needed. */
 export async function asUser<T>(rule: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -35,7 +35,7 @@ test('on a terminal it is a bar that takes one line and is wiped away', () => {
   assert.equal(written.at(-1), '\r\u001B[2K');
 });
 
-test('whatever a registry or a server says, it is text on one line', () => {
+test('messages of registries and servers are text on one line', () => {
   for (const isTTY of [true, false]) {
     const { written, stream } = record(isTTY);
     const line = new ProgressLine(stream);

@@ -11,7 +11,7 @@ function record() {
   return { written, stream: stream as unknown as NodeJS.WriteStream };
 }
 
-test('whatever is waited for, it is text on one line, which is wiped away', async () => {
+test('a status is text on one line, which is erased at the end', async () => {
   const { written, stream } = record();
   const status = new StatusLine('starting web from x\n\u001B]0;owned\u0007', stream);
   status.note('a\u009B8m\u202E');

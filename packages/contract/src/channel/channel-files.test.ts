@@ -125,7 +125,7 @@ test('an error of the sandbox keeps its text and says which errno it is', async 
     { error: 'stat: No such file or directory' },
     { error: 'stat: strange', errno_name: 'ENOENT' },
     { error: 'write: No space left on device (os error 28)' },
-    { error: 'whatever' },
+    { error: 'unexpected' },
   ];
   const { client } = await ScriptedAgent.connect((message, agent) =>
     agent.send(message.id, 'core.fs.response', { ok: false, ...answers.shift() }),
@@ -168,7 +168,7 @@ test('answers that lack what they promise are protocol errors', async () => {
   }
 });
 
-test('a file is read whole, whatever its size and the pieces it comes in', async () => {
+test('a file of any size is read whole, from chunks of any size', async () => {
   const window = 2 * 1024 * 1024;
   for (const size of [0, 1, window - 1, window, window + 1, 3 * window + 5]) {
     const content = new Uint8Array(size).map((_, index) => index % 253);

@@ -152,7 +152,7 @@ test('unread output stops the connection before it fills memory, and reading it 
   agent.send(1, 'core.exec.exited', { code: 0 });
   const pinging = client.ping();
   for (let turn = 0; turn < 100; turn++) await setImmediate();
-  // The exit is behind the output that nobody reads.
+  // The exit is behind the unread output.
   assert.equal(await Promise.race([process.exited, setImmediate('waiting')]), 'waiting');
   let total = 0;
   for await (const chunk of process.stdout) total += chunk.length;
@@ -162,7 +162,7 @@ test('unread output stops the connection before it fills memory, and reading it 
   await pinging;
 });
 
-test('a discarded stream, or one that is left early, holds nobody up', async () => {
+test('a stream that is discarded or left early blocks no other', async () => {
   const { agent, client } = await withProcess();
   const process = await client.exec({ cmd: 'yes' });
   process.stderr.discard();

@@ -72,7 +72,7 @@ test('events that make no sense end the watch and nothing else', async () => {
   await ping;
 });
 
-test('whoever aborts a start that is not answered leaves nothing behind', async () => {
+test('an abort of an unanswered start leaves nothing behind', async () => {
   const { agent, client } = await ScriptedAgent.connect();
   const controller = new AbortController();
   const starting = client.files.watch('/x', {}, controller.signal);

@@ -122,5 +122,5 @@ function readEvent(value: unknown): WatchEvent {
   if (type === 'renamed') return { type, path, kind, from: readText(event, 'from') };
   const change = CHANGES.find((known) => known === type);
   if (change !== undefined) return { type: change, path, kind };
-  throw new ChannelError('protocol', 'The sandbox told of a change of an unknown type');
+  throw new ChannelError('protocol', 'The sandbox reported a change of an unknown type');
 }

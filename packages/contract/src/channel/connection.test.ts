@@ -127,7 +127,7 @@ test('close rejects what is under way and closes the transport', async () => {
   assert.equal(agent.isClosed, true);
 });
 
-test('an aborted call rejects at once, and its late answer harms nobody', async () => {
+test('an aborted call rejects at once, and its late answer is ignored', async () => {
   const { agent, client } = await ScriptedAgent.connect();
   const controller = new AbortController();
   const calls = [
@@ -174,7 +174,7 @@ test('a call whose request cannot be sent can be aborted too', async () => {
   await writing;
 });
 
-test('frames for ids that nobody uses are dropped unopened', async () => {
+test('frames for unused ids are dropped unopened', async () => {
   const { agent, client } = await ScriptedAgent.connect((message) => {
     const broken = encodeMessage(message.id + 1, 'core.x', {});
     broken.fill(0xff, 9);
@@ -228,7 +228,7 @@ test('core.error is an answer to anything', async () => {
   }
 });
 
-test('whatever bytes an agent sends, every call settles', async () => {
+test('every call settles when an agent sends arbitrary bytes', async () => {
   const types = [
     'core.fs.response',
     'core.exec.started',

@@ -12,7 +12,7 @@ const STATE = {
   code: -1,
   signal: 15,
   reason: 'killed_by',
-  by: 'somebody',
+  by: 'another',
   stdout: 10,
   stderr: 0,
   stdout_from: 4,
@@ -77,7 +77,7 @@ test('states are read whole, and what makes no sense is refused', async () => {
     pid: 7,
     tty: false,
     startedAtMs: 1_700_000_000_000,
-    end: { code: null, signal: 15, reason: 'killed_by', by: 'somebody', atMs: 1_700_000_001_000 },
+    end: { code: null, signal: 15, reason: 'killed_by', by: 'another', atMs: 1_700_000_001_000 },
     stdout: { from: 4, to: 10 },
     stderr: { from: 0, to: 0 },
   });
@@ -114,7 +114,7 @@ test('a reader that is slow holds the connection up, and what is held is bounded
     agent.send(1, 'svc.detached.output', { stream: 'stdout', offset: sent * piece.length, data: piece });
   }
   await first;
-  // The answer to a ping waits behind what nobody reads.
+  // The answer to a ping waits behind the unread output.
   const ping = client.ping();
   agent.send(2, 'core.pong');
   const winner = await Promise.race([

@@ -24,7 +24,10 @@ const PROCESS = {
   status: Type.Enum(['running', 'exited']),
   started_at: Type.String(),
   ended_at: nullable(Type.String(), 'Null while it runs'),
-  exit_code: nullable(Type.Integer(), 'Null while it runs, or when a signal ended it, or nobody saw its end'),
+  exit_code: nullable(
+    Type.Integer(),
+    'Null while it runs, when a signal ended it, or when its end was not observed',
+  ),
   end_reason: nullable(Type.Enum([...PROCESS_END_REASONS]), 'Null while it runs'),
   end_message: nullable(Type.String(), 'A sentence that says how it ended'),
   output_bytes: Type.Integer({ description: 'Written so far, both streams together' }),
@@ -47,7 +50,7 @@ export const processTools = {
     title: 'Start a command in the background',
     description:
       'Start a program in a running sandbox and answer at once; it runs on, also when this session ends. For servers, builds and ' +
-      'whatever takes long. No shell is involved: for pipes and the like use command "sh" with args ["-c", "..."].',
+      'long commands. No shell is involved: for pipes and the like use command "sh" with args ["-c", "..."].',
     hints: RUNS,
     input: strictObject({
       ...SandboxReference,

@@ -93,7 +93,7 @@ export const sandboxTools = {
       ),
       idle_timeout_secs: optional(
         Type.Integer({ minimum: 0, maximum: MAX_DURATION_SECS }),
-        'Seconds without anybody who uses it after which it ends; 0: never',
+        'Seconds without use after which it ends; 0: never',
       ),
       keep_alive: optional(Type.Boolean(), 'True: its idle time begins anew now'),
     }),

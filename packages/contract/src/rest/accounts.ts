@@ -10,7 +10,7 @@ const Password = Type.String({
   maxLength: 1024,
   description: 'At least 10 characters, of any kind',
 });
-/** Of somebody who signs in: whatever it is, it is right or wrong. */
+/** The password at a sign-in is compared, so its length has no lower limit. */
 const AnyPassword = Type.String({ minLength: 1, maxLength: 1024 });
 const Code = Type.String({
   minLength: 6,
@@ -79,7 +79,8 @@ export const accountOperations = {
     output: strictObject({
       authorization_url: Type.String({ description: 'Where to send the browser' }),
       ticket: Type.String({
-        description: 'Kept by the page and shown at the end, so that nobody ends what another browser began',
+        description:
+          'Kept by the page and sent at the end, so that only the browser that began a sign-in ends it',
       }),
     }),
     errors: ['not_found', 'unavailable'],

@@ -69,7 +69,7 @@ export const identityProviderOperations = {
   },
   'identityProvider.remove': {
     ...COMMON,
-    summary: 'Let nobody sign in at the provider any more; sessions that began there end',
+    summary: 'Remove the identity provider; sessions that began there end',
     method: 'DELETE',
     body: null,
     output: MessageResponse,

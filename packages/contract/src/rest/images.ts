@@ -17,7 +17,7 @@ const ImageView = strictObject({
     description: 'By the organization, to within the hour; null for an image that the operator provides',
   }),
   is_provided: Type.Boolean({
-    description: 'By the operator: it counts for nobody and cannot be removed here',
+    description: 'By the operator: it counts for no organization and cannot be removed here',
   }),
   in_use: Type.Boolean({ description: 'By a sandbox or a snapshot of the organization' }),
 });
@@ -46,7 +46,7 @@ export const imageOperations = {
   'images.remove': {
     ...COMMON,
     summary:
-      'Give up an image of the organization, whatever names lead to it; it goes when no other organization has it. What uses it is removed first',
+      'Remove an image from the organization, with all its names; it is deleted when no other organization has it. What uses it is removed first',
     method: 'DELETE',
     path: '/images/{reference}',
     params: strictObject({ reference: Reference }),

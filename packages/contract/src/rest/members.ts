@@ -80,7 +80,7 @@ export const memberOperations = {
   },
   'invites.list': {
     ...COMMON,
-    summary: 'List the invites that nobody has answered',
+    summary: 'List the open invites',
     method: 'GET',
     path: '/orgs/{slug}/invites',
     role: 'admin',
@@ -91,7 +91,7 @@ export const memberOperations = {
   },
   'invites.create': {
     ...COMMON,
-    summary: 'Invite somebody; a second invite to the same address replaces the first',
+    summary: 'Invite a person; a second invite to the same address replaces the first',
     method: 'POST',
     path: '/orgs/{slug}/invites',
     role: 'admin',

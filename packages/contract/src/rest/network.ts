@@ -82,7 +82,7 @@ const NetworkLogEntry = strictObject({
   }),
   kind: Type.Enum(['dns', 'tcp', 'udp', 'icmp', 'tls', 'http', 'ingress'], {
     description:
-      'tcp, udp, icmp: packets, and connections that say nothing; dns: questions; tls, http: what the proxy reads; ingress: who comes in ' +
+      'tcp, udp, icmp: packets, and connections that say nothing; dns: questions; tls, http: what the proxy reads; ingress: connections from outside ' +
       'through a published port',
   }),
   verdict: Action,

@@ -11,7 +11,7 @@ const PREVIEW = {
   port: Port,
   url: Type.String({ description: 'Where a browser finds the port, with the token where one is needed' }),
   access: Type.Enum(['token', 'public'], {
-    description: 'Who may use the port: whoever has the token, or everybody',
+    description: 'Who may use the port: clients with the token, or everybody',
   }),
   prefix: Type.String({
     description: 'The last 8 characters of the token, to recognize it by; empty when no token is needed',

@@ -60,7 +60,7 @@ export const StartProcessRequest = strictObject({
   stdin: Type.Optional(Type.Boolean({ default: false, description: 'Whether it may be written to' })),
   rlimits: Type.Optional(Type.Array(Rlimit, { maxItems: 16 })),
   timeout_secs: optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_SECS }), {
-    description: 'It is killed when it runs longer, whether anybody is connected or not',
+    description: 'It is killed when it runs longer, also without a connected client',
   }),
   max_output_bytes: optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), {
     description: 'It is killed when it writes more than this, both streams together',
@@ -70,14 +70,14 @@ export const StartProcessRequest = strictObject({
       minimum: MIN_OUTPUT_BUFFER_BYTES,
       maximum: MAX_OUTPUT_BUFFER_BYTES,
       default: DEFAULT_OUTPUT_BUFFER_BYTES,
-      description: 'How much of each stream is kept at most while nobody reads it; older output is dropped',
+      description: 'How much unread output of each stream is kept at most; older output is dropped',
     }),
   ),
 });
 export type StartProcessRequest = Static<typeof StartProcessRequest>;
 
 const ProcessExit = strictObject({
-  code: nullable(Type.Integer(), { description: 'Null when a signal ended it, or nobody saw its end' }),
+  code: nullable(Type.Integer(), { description: 'Null when a signal ended it, or its end was not observed' }),
   signal: nullable(Type.String(), { description: 'Such as SIGTERM' }),
   reason: Type.Enum([...PROCESS_END_REASONS]),
   killed_by: nullable(Type.String(), { description: 'Who sent the signal or stopped the sandbox' }),

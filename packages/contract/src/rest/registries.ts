@@ -5,7 +5,7 @@ import type { RestOperation } from './rest-operation.ts';
 
 const Registry = strictObject({
   id: Uuid,
-  registry_host: Type.String({ description: 'Docker Hub is `docker.io`, whatever it was called' }),
+  registry_host: Type.String({ description: 'Docker Hub is `docker.io`, under each of its names' }),
   username: Type.String(),
   created_at: Timestamp,
   updated_at: Timestamp,

@@ -113,7 +113,7 @@ export const CreateSandboxRequest = strictObject({
   ),
   security_profile: Type.Optional(
     Type.Enum(['default', 'restricted'], {
-      description: 'With `restricted` nobody gains privileges by running a program',
+      description: 'With `restricted` no process gains privileges by running a program',
     }),
   ),
   lifecycle: Type.Optional(Type.Partial(Lifecycle, { additionalProperties: false })),

@@ -27,7 +27,7 @@ export const VolumeFileInfo = strictObject({
   mode: Type.Integer({ description: 'Permission bits' }),
   uid: Type.Integer(),
   gid: Type.Integer(),
-  readonly: Type.Boolean({ description: 'Nobody may write to it' }),
+  readonly: Type.Boolean({ description: 'No process may write to it' }),
   accessed_at: nullable(Timestamp),
   modified_at: nullable(Timestamp),
   created_at: nullable(Timestamp),

@@ -19,7 +19,7 @@ export const Volume = strictObject({
   storage: Type.Enum(['block']),
   status: Type.Enum(['active', 'deleting']),
   capacity_bytes: nullable(Type.Integer(), { description: 'Null: no cap of its own' }),
-  used_bytes: nullable(Type.Integer(), { description: 'Null when nobody can say at the moment' }),
+  used_bytes: nullable(Type.Integer(), { description: 'Null while it is unknown' }),
   labels: Labels,
   created_at: Timestamp,
   updated_at: Timestamp,

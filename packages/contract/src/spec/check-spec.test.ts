@@ -117,7 +117,7 @@ const refused: readonly (readonly [title: string, spec: unknown, field: string])
   ],
   ['a placeholder twice', secrets([KEY, { ...KEY, env_var: 'B' }]), 'network.secrets.entries[1].placeholder'],
   [
-    'a passthrough to nobody',
+    'a passthrough without a target',
     secrets([KEY], { on_violation: { type: 'passthrough', hosts: [] } }),
     'network.secrets.on_violation.hosts',
   ],
@@ -258,7 +258,7 @@ test('a duration has an end: a hundred years, and 2^53 is refused rather than ro
   }
 });
 
-test('u64 max and whatever else JSON cannot carry exactly means unlimited, and is written as u64 max', () => {
+test('u64 max and other numbers that JSON cannot carry exactly mean unlimited, and are written as u64 max', () => {
   const text = '{"resource":"core","soft":18446744073709551614,"hard":18446744073709551615}';
   const limit = JSON.parse(text) as { soft: number; hard: number };
   assert.ok(checkSpec({ image, rlimits: [limit] }));

@@ -14,10 +14,10 @@ const HostPath = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\u00
 const NullableId = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.Null()]));
 const Mode = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 0o7777 }), Type.Null()]));
 
-/** Clients say false for what nobody asked for, so it cannot be refused. */
+/** Clients send false by default, so it cannot be refused. */
 const NEVER_OFF = {
   description:
-    'In force on every mount, whatever is said here: no program of a sandbox gains privileges, and no device of the host works ' +
+    'In force on every mount, also when false: no program of a sandbox gains privileges, and no device of the host works ' +
     'in it. Answers show true',
 };
 

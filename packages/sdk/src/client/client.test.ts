@@ -161,7 +161,7 @@ test('a call that takes too long, and one that is aborted, are told apart', asyn
   await assert.rejects(early, (error) => SvcError.is(error, 'aborted'));
 });
 
-test('an answer of somebody between is judged by its status', async () => {
+test('an answer of a proxy is judged by its status', async () => {
   const page = () => new Response('<h1>Bad Gateway</h1>', { status: 502 });
   const { client, seen } = clientOf([page]);
   await assert.rejects(client.call('volumes.list', {}), (error) => SvcError.is(error, 'unavailable'));

@@ -10,7 +10,7 @@ export function usesProxy(): boolean {
   return process.env['NODE_USE_ENV_PROXY'] === '1' || process.execArgv.includes('--use-env-proxy');
 }
 
-/** The address also goes by an older name. */
+/** The variables for the address; the second is its older name. */
 export function readEnvironment(): Environment {
   const { SVC_API_URL, SVC_SERVER_URL, SVC_API_KEY: apiKey, SVC_ORG: organization } = process.env;
   // An empty variable counts as absent, which `??` does not cover.

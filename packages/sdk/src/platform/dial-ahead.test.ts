@@ -91,7 +91,7 @@ test('few wait at a time, and none for ever', async (t) => {
   assert.equal(takeDialled(targetOf(new URL(peer.url))), undefined);
 });
 
-test('nobody hears of a server that cannot be reached', async (t) => {
+test('an unreachable server causes no unhandled rejection', async (t) => {
   const peer = await Peer.listen(t);
   dialAhead('http://127.0.0.1:1');
   await new Promise((resolve) => void setTimeout(resolve, 50));

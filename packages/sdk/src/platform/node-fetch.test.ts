@@ -40,7 +40,7 @@ test('calls one after the other use one connection, also after a stream that was
   assert.equal(count(), 1);
 });
 
-test('a redirect is an answer that is no success: nobody else is handed the credential', async (t) => {
+test('a redirect is not followed, so no other host gets the credential', async (t) => {
   const asked: string[] = [];
   const other = await serve(t, (_request, response) => {
     asked.push('other');

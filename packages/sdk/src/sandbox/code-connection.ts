@@ -2,7 +2,7 @@ import { abortable } from '@svc/contract/async';
 import { SvcError, errorOfAnswer } from '../svc-error.ts';
 import type { HeldTransport } from '../platform/platform.ts';
 
-/** A line that is longer is none of ours. */
+/** A longer line is a protocol error. */
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;
 
 /** A run by the connection that it was asked for on, and its number there. */
@@ -11,12 +11,12 @@ export interface RunName {
   readonly id: number;
 }
 
-/** What is told of one run. */
+/** Receives the events of one run. */
 export interface RunListener {
   /** Output, results, and the end. */
-  hear(event: string, data: unknown): void;
+  onEvent(event: string, data: unknown): void;
   /** Nothing more will come: the run was refused, or the connection broke. */
-  lost(error: SvcError): void;
+  onLost(error: SvcError): void;
 }
 
 interface Line {
@@ -41,7 +41,7 @@ export class CodeConnection {
 
   private constructor(transport: HeldTransport) {
     this.#transport = transport;
-    // One that fails before anybody waits for it is no unhandled rejection.
+    // A failure before `open` waits is no unhandled rejection.
     this.#opened.promise.catch(() => undefined);
     void this.#read();
   }
@@ -58,7 +58,7 @@ export class CodeConnection {
     }
   }
 
-  /** By its owner. */
+  /** True after `close`. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -79,7 +79,7 @@ export class CodeConnection {
     return { connection: this.#name, id };
   }
 
-  /** Nobody waits for it any more: the code is interrupted. */
+  /** Interrupts the code of a run that the caller has left. */
   cancel({ id }: RunName): void {
     if (!this.#runs.has(id)) return;
     this.#end(id);
@@ -98,7 +98,7 @@ export class CodeConnection {
   }
 
   #send(message: object): void {
-    // A failure ends the connection, which every run hears of.
+    // A failure ends the connection, which every run reports.
     this.#transport
       .write(this.#encoder.encode(JSON.stringify(message)))
       .catch((error: unknown) => this.#fail(broken(error)));
@@ -127,10 +127,10 @@ export class CodeConnection {
   #take({ id, event, data, connection }: Line): void {
     if (connection !== undefined) return this.#opened.resolve(connection);
     const listener = id === undefined ? undefined : this.#runs.get(id);
-    // Of a run that nobody waits for any more.
+    // The run was cancelled.
     if (id === undefined || event === undefined || listener === undefined) return undefined;
     if (event === 'refused' || event === 'end' || event === 'error') this.#end(id);
-    return event === 'refused' ? listener.lost(refusal(data)) : listener.hear(event, data);
+    return event === 'refused' ? listener.onLost(refusal(data)) : listener.onEvent(event, data);
   }
 
   #end(id: number): void {
@@ -148,7 +148,7 @@ export class CodeConnection {
     this.#ended.resolve();
     const runs = [...this.#runs.values()];
     this.#runs.clear();
-    for (const listener of runs) listener.lost(error);
+    for (const listener of runs) listener.onLost(error);
   }
 }
 

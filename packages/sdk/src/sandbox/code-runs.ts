@@ -8,12 +8,12 @@ import { CodeConnection, type RunName } from './code-connection.ts';
 
 type Body = NonNullable<RestCallInput<'code.stream'>['body']>;
 
-/** Takes what a run tells; what it returns is the result, and the last that it hears. */
+/** Receives the events of a run. It returns the result with the last one. */
 export type RunHandler<T> = (event: string, data: unknown) => T | undefined;
 
-/** Larger code goes by a request: as a message it would be longer than servers take, should all of it be escaped. */
+/** Longer code is sent as a request: escaped, it could exceed the size of message that servers accept. */
 const MAX_CODE_LENGTH = 512 * 1024;
-/** Who lets requests through and swallows this has the rest of the call's time for a request. */
+/** Time limit for the connection: a proxy may swallow it and let requests through, which get the rest of the time. */
 const OPEN_MS = 10_000;
 
 /**
@@ -35,14 +35,14 @@ export class CodeRuns {
     this.#openMs = openMs;
   }
 
-  /** @throws SvcError, or what `hear` throws */
-  async run<T>(body: Body, hear: RunHandler<T>, signal: AbortSignal | undefined): Promise<T> {
+  /** @throws SvcError, or what `onEvent` throws */
+  async run<T>(body: Body, onEvent: RunHandler<T>, signal: AbortSignal | undefined): Promise<T> {
     const options = signal === undefined ? {} : { signal };
-    const heard = await withBudget({ timeoutMs: this.#client.timeoutMs, ...options }, (budget) =>
-      this.#runHeld(body, hear, budget),
+    const outcome = await withBudget({ timeoutMs: this.#client.timeoutMs, ...options }, (budget) =>
+      this.#runOnConnection(body, onEvent, budget),
     );
-    if (heard === undefined) return await this.#request(body, hear, options);
-    return heard.result();
+    if (outcome === undefined) return await this.#request(body, onEvent, options);
+    return outcome.result();
   }
 
   /** Ends what runs. */
@@ -50,7 +50,7 @@ export class CodeRuns {
     this.#leave((connection) => connection.close());
   }
 
-  /** What runs goes on to its end, and is told of it. */
+  /** Closes it when the current runs have ended. */
   closeWhenIdle(): void {
     this.#leave((connection) => connection.closeWhenIdle());
   }
@@ -62,9 +62,9 @@ export class CodeRuns {
   }
 
   /** Undefined: there is no connection, and nothing was sent. What a result throws is not repeated. */
-  async #runHeld<T>(
+  async #runOnConnection<T>(
     body: Body,
-    hear: RunHandler<T>,
+    onEvent: RunHandler<T>,
     budget: CallBudget,
   ): Promise<{ readonly result: () => T } | undefined> {
     if (this.#isUnknown || !this.#client.isDirect || body.code.length > MAX_CODE_LENGTH) return undefined;
@@ -76,34 +76,38 @@ export class CodeRuns {
         throw error;
       });
       if (connection === undefined) return undefined;
-      const run = new Run(hear, budget);
+      const run = new Run(onEvent, budget);
       let name: RunName | undefined;
-      const abort = () => run.lost(budget.signal.reason as SvcError);
+      const abort = () => run.onLost(budget.signal.reason as SvcError);
       budget.signal.addEventListener('abort', abort);
       try {
         name = connection.run(body, again, run);
-        return await run.heard;
+        return await run.outcome;
       } catch (error) {
         if (SvcError.is(error, 'connection_failed')) again ??= name;
-        // Whoever closed it wants no other.
+        // The owner closed it, so it is not opened again.
         if (connection.isClosed) return failed(error);
         throw error;
       } finally {
         budget.signal.removeEventListener('abort', abort);
-        // One that is over has nothing to cancel; of any other nobody hears any more.
+        // Has no effect on a run that is over.
         if (name !== undefined) connection.cancel(name);
       }
     });
   }
 
-  async #request<T>(body: Body, hear: RunHandler<T>, options: { readonly signal?: AbortSignal }): Promise<T> {
+  async #request<T>(
+    body: Body,
+    onEvent: RunHandler<T>,
+    options: { readonly signal?: AbortSignal },
+  ): Promise<T> {
     const input = { params: { sandbox_id: this.#sandboxId }, body };
     const events = await this.#client.call('code.stream', input, options);
     const iterator = events[Symbol.asyncIterator]();
     try {
       for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
         const { event, data } = next.value;
-        const result = hear(event, data);
+        const result = onEvent(event, data);
         if (result === undefined) continue;
         // The end of the answer comes behind its last event; only a connection whose answer was read to the end is used again.
         iterator.next().catch(() => undefined);
@@ -128,7 +132,7 @@ export class CodeRuns {
     return await abortable(this.#opening, budget.signal);
   }
 
-  /** Others may wait for the same connection, so nobody's signal ends it but its own. */
+  /** Several calls may wait for the same connection, so no caller's signal ends its opening, only its own time limit. */
   async #open(): Promise<CodeConnection> {
     try {
       const timeoutMs = Math.min(this.#openMs, this.#client.timeoutMs);
@@ -143,37 +147,38 @@ export class CodeRuns {
   }
 }
 
-/** One run, as long as it is heard of. */
+/** A run whose events the caller waits for. */
 class Run<T> {
-  readonly #hear: RunHandler<T>;
+  readonly #onEvent: RunHandler<T>;
   readonly #budget: CallBudget;
-  readonly #heard = Promise.withResolvers<{ readonly result: () => T }>();
+  readonly #outcome = Promise.withResolvers<{ readonly result: () => T }>();
   #hasBegun = false;
 
-  constructor(hear: RunHandler<T>, budget: CallBudget) {
-    this.#hear = hear;
+  constructor(onEvent: RunHandler<T>, budget: CallBudget) {
+    this.#onEvent = onEvent;
     this.#budget = budget;
   }
 
-  get heard(): Promise<{ readonly result: () => T }> {
-    return this.#heard.promise;
+  get outcome(): Promise<{ readonly result: () => T }> {
+    return this.#outcome.promise;
   }
 
-  hear(event: string, data: unknown): void {
+  onEvent(event: string, data: unknown): void {
     // It may take as long as it likes from here on.
     this.#budget.stopClock();
     if (event !== 'begun') this.#hasBegun = true;
     try {
-      const result = this.#hear(event, data);
-      if (result !== undefined) this.#heard.resolve({ result: () => result });
+      const result = this.#onEvent(event, data);
+      if (result !== undefined) this.#outcome.resolve({ result: () => result });
     } catch (error) {
-      this.#heard.resolve(failed(error));
+      this.#outcome.resolve(failed(error));
     }
   }
 
-  lost(error: SvcError): void {
-    if (this.#hasBegun && error.code === 'connection_failed') this.#heard.resolve(failed(interrupted(error)));
-    else this.#heard.reject(error);
+  onLost(error: SvcError): void {
+    if (this.#hasBegun && error.code === 'connection_failed')
+      this.#outcome.resolve(failed(interrupted(error)));
+    else this.#outcome.reject(error);
   }
 }
 

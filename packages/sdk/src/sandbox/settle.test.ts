@@ -52,7 +52,7 @@ test('one that ran and went away with its end did not stay', async () => {
   assert.equal(failure.details?.['sandbox_id'], ID);
 });
 
-test('a start that somebody else asked for is waited for without another one', async () => {
+test('the start of another client is awaited without a second one', async () => {
   const { client, asked } = serverOf(['starting', 'starting', 'failed']);
   const sandbox = await Sandbox.connect('one', { client });
   await assert.rejects(sandbox.waitForRunning(), (error) => SvcError.is(error, 'start_failed'));

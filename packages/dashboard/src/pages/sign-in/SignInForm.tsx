@@ -11,7 +11,7 @@ interface SignInFormProps {
   readonly children: ReactNode;
 }
 
-/** What whoever is not signed in sees: one small form. */
+/** The page of a visitor who is not signed in: one small form. */
 export function SignInForm({ title, hint, foot, error, onSubmit, children }: SignInFormProps) {
   useEffect(() => {
     document.title = showLine(`${title} · svc`);

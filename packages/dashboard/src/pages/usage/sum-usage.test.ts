@@ -48,7 +48,7 @@ test('usage is summed by day, gaps included, and by what used it', () => {
   );
 });
 
-test('a spreadsheet gets text where somebody wrote a formula', () => {
+test('a formula in a name is exported as text', () => {
   const [, first, second] = toCsv(sumByThing(SANDBOXES, STORAGE)).split('\r\n');
   assert.equal(first, `"sandbox","a","'=1+1",3,1,0.5`);
   assert.equal(second, '"volume","v","host volume",0,0,2');
