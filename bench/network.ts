@@ -52,11 +52,11 @@ async function measureTcp(
     },
   };
   await using guest = await Guest.start(world, peers, allowed);
-  const turns = async (place: Place) =>
-    percentile(await peers.turns(place, isQuick ? 20 : 2000), UNDISTURBED);
+  const roundTrips = async (place: Place) =>
+    percentile(await peers.roundTrips(place, isQuick ? 20 : 2000), UNDISTURBED);
   const times = await interleave(
     isQuick ? 1 : 15,
-    { bare: () => turns(peers.bare), ours: () => turns(guest.place) },
+    { bare: () => roundTrips(peers.bare), ours: () => roundTrips(guest.place) },
     signal,
   );
   return [
@@ -143,10 +143,10 @@ class Guest implements AsyncDisposable {
 
   static async start(world: HttpsInternet, peers: NetworkPeers, given: Network): Promise<Guest> {
     const sandbox = await world.startClient('container', given);
-    const told = await sandbox.sh(
+    const output = await sandbox.sh(
       'sed -n "s/^nameserver //p" /etc/resolv.conf; [ -z "$SSL_CERT_FILE" ] || cat "$SSL_CERT_FILE"',
     );
-    const [resolver = '', ...authorities] = told.stdout.split('\n');
+    const [resolver = '', ...authorities] = output.stdout.split('\n');
     const authorityFile = join(peers.folder, `${sandbox.id}.pem`);
     await writeFile(authorityFile, authorities.join('\n'));
     const namespace = `/proc/${sandbox.hostPids()[0]}/ns/net`;

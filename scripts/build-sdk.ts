@@ -61,7 +61,7 @@ function compile(): void {
         outDir: emitted,
       },
       include: [],
-      files: [...ENTRIES, ...doorsInUse()].map((path) => join(ROOT, 'packages', path)),
+      files: [...ENTRIES, ...entriesInUse()].map((path) => join(ROOT, 'packages', path)),
     };
     writeFileSync(join(settings, 'tsconfig.json'), JSON.stringify(options));
     // On one thread: with several, TypeScript 7.0 sometimes drops a file that it finds both by path and as a package.
@@ -74,22 +74,22 @@ function compile(): void {
   }
 }
 
-function doorsInUse(): string[] {
-  const doors = new Set<string>();
+function entriesInUse(): string[] {
+  const entries = new Set<string>();
   for (const path of globSync('src/**/*.ts', {
     cwd: join(ROOT, 'packages/sdk'),
     exclude: ['**/*.test.ts'],
   })) {
     const text = readFileSync(join(ROOT, 'packages/sdk', path), 'utf8');
-    for (const [, door = ''] of text.matchAll(/from '@svc\/contract([^']*)'/g)) doors.add(doorOf(door));
+    for (const [, entry = ''] of text.matchAll(/from '@svc\/contract([^']*)'/g)) entries.add(entryOf(entry));
   }
-  return [...doors].map((path) => `contract/${path}`);
+  return [...entries].map((path) => `contract/${path}`);
 }
 
 /** `/errors` → `src/errors.ts` */
-function doorOf(name: string): string {
+function entryOf(name: string): string {
   const path = contract.exports[`.${name}`];
-  if (path === undefined) throw new Error(`the contract has no door ${name}`);
+  if (path === undefined) throw new Error(`the contract has no entry point ${name}`);
   return posix.normalize(path);
 }
 
@@ -99,8 +99,8 @@ function pointToContract(path: string): void {
   const text = readFileSync(file, 'utf8');
   const pointed = text.replaceAll(
     /(["'])@svc\/contract([^"']*)\1/g,
-    (_whole, quote: string, door: string) => {
-      const target = doorOf(door)
+    (_whole, quote: string, entry: string) => {
+      const target = entryOf(entry)
         .replace(/^src\//, 'contract/')
         .replace(/\.ts$/, '.js');
       const relative = posix.relative(dirname(path), target);
@@ -112,15 +112,15 @@ function pointToContract(path: string): void {
 
 /** Removes files that users do not need: most of the contract is for servers, and most declarations are internal. */
 function dropUnreached(): void {
-  const doors = ENTRIES.map((entry) => entry.replace('/src/', '/').replace(/\.ts$/, '.js'));
-  const programs = reachedFrom([...doors, 'sdk/platform/node-platform.js'], (path) => path);
-  const types = reachedFrom(doors.slice(0, 2), (path) => path.replace(/(?:\.d)?\.[jt]s$/, '.d.ts'));
+  const entries = ENTRIES.map((entry) => entry.replace('/src/', '/').replace(/\.ts$/, '.js'));
+  const programs = reachedFrom([...entries, 'sdk/platform/node-platform.js'], (path) => path);
+  const types = reachedFrom(entries.slice(0, 2), (path) => path.replace(/(?:\.d)?\.[jt]s$/, '.d.ts'));
   for (const path of globSync(['**/*.js', '**/*.d.ts'], { cwd: folder }))
     if (!programs.has(path) && !types.has(path)) rmSync(join(folder, path));
 }
 
 /** @throws Error when a file imports a missing one, whose types would be `any` to a user's compiler */
-function reachedFrom(doors: readonly string[], fileOf: (named: string) => string): ReadonlySet<string> {
+function reachedFrom(entries: readonly string[], fileOf: (named: string) => string): ReadonlySet<string> {
   const reached = new Set<string>();
   const follow = (named: string): void => {
     const path = fileOf(named);
@@ -128,7 +128,7 @@ function reachedFrom(doors: readonly string[], fileOf: (named: string) => string
     reached.add(path);
     for (const target of neighboursOf(path)) follow(target);
   };
-  for (const door of doors) follow(door);
+  for (const entry of entries) follow(entry);
   return reached;
 }
 
@@ -139,7 +139,7 @@ function neighboursOf(path: string): string[] {
 }
 
 function packageManifest(): object {
-  const door = (path: string) => ({ types: `./sdk/${path}.d.ts`, default: `./sdk/${path}.js` });
+  const entry = (path: string) => ({ types: `./sdk/${path}.d.ts`, default: `./sdk/${path}.js` });
   return {
     name: sdk.name,
     version: sdk.version,
@@ -154,7 +154,7 @@ function packageManifest(): object {
         default: './sdk/platform/browser-platform.js',
       },
     },
-    exports: { '.': door('index'), './node': door('node') },
+    exports: { '.': entry('index'), './node': entry('node') },
     dependencies: dependenciesInUse(),
   };
 }

@@ -51,7 +51,7 @@ else write();
 
 function write(): void {
   mkdirSync(FOLDER, { recursive: true });
-  for (const name of strangers()) rmSync(join(FOLDER, name));
+  for (const name of unknownFiles()) rmSync(join(FOLDER, name));
   for (const [path, text] of Object.entries(files)) writeFileSync(path, text);
   console.log(`wrote ${namesOf(Object.keys(files))}`);
 }
@@ -61,7 +61,7 @@ function check(): void {
   const stale = Object.entries(files)
     .filter(([path, text]) => readIfThere(path) !== text)
     .map(([path]) => path);
-  const wrong = [...stale, ...strangers()];
+  const wrong = [...stale, ...unknownFiles()];
   if (wrong.length === 0) return;
   console.error(
     `error: generated files are not what the code says (${namesOf(wrong)})\n  run: make generate`,
@@ -73,7 +73,7 @@ function namesOf(paths: readonly string[]): string {
   return paths.map((path) => basename(path)).join(', ');
 }
 
-function strangers(): readonly string[] {
+function unknownFiles(): readonly string[] {
   try {
     return readdirSync(FOLDER).filter((name) => !Object.hasOwn(documents, name));
   } catch {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-const DOORS = [
-  { door: '@svc/sdk', file: join(import.meta.dirname, '../packages/sdk/src/index.ts') },
-  { door: '@svc/sdk/node', file: join(import.meta.dirname, '../packages/sdk/src/node.ts') },
+const ENTRY_POINTS = [
+  { entry: '@svc/sdk', file: join(import.meta.dirname, '../packages/sdk/src/index.ts') },
+  { entry: '@svc/sdk/node', file: join(import.meta.dirname, '../packages/sdk/src/node.ts') },
 ];
 
 /**
@@ -11,8 +11,8 @@ const DOORS = [
  * in the first column, members are indented by two.
  */
 export function renderSdkReference(): string {
-  const sections = DOORS.flatMap(({ door, file }) => [
-    `## \`${door}\``,
+  const sections = ENTRY_POINTS.flatMap(({ entry, file }) => [
+    `## \`${entry}\``,
     '',
     ...exportsOf(file).flatMap(({ name, file: source }) => renderDeclaration(name, source)),
   ]);
@@ -25,14 +25,14 @@ export function renderSdkReference(): string {
   ].join('\n');
 }
 
-function exportsOf(door: string): readonly { readonly name: string; readonly file: string }[] {
-  const statements = readFileSync(door, 'utf8').matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm);
+function exportsOf(entry: string): readonly { readonly name: string; readonly file: string }[] {
+  const statements = readFileSync(entry, 'utf8').matchAll(/^export (?:type )?\{([^}]+)\} from '([^']+)';$/gm);
   return [...statements].flatMap(([, names = '', from = '']) =>
     names
       .split(',')
       .map((name) => name.trim())
       .filter((name) => name !== '')
-      .map((name) => ({ name, file: join(dirname(door), from) })),
+      .map((name) => ({ name, file: join(dirname(entry), from) })),
   );
 }
 

@@ -46,10 +46,10 @@ function isLookedAtBy(changed: readonly string[], test: string): boolean {
 
 function readImporters(): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
-  const doors = readDoors();
+  const entryPoints = readEntryPoints();
   for (const { path, text } of readSources('{packages,test,scripts,bench}/**/*.{ts,tsx}'))
     for (const { specifier } of importsOf(text)) {
-      const file = doors.get(specifier) ?? normalize(join(dirname(path), specifier));
+      const file = entryPoints.get(specifier) ?? normalize(join(dirname(path), specifier));
       const known = importers.get(file);
       if (known === undefined) importers.set(file, [path]);
       else known.push(path);
@@ -58,12 +58,12 @@ function readImporters(): ReadonlyMap<string, readonly string[]> {
 }
 
 /** `@svc/contract/rest` to `packages/contract/src/rest/index.ts`. */
-function readDoors(): ReadonlyMap<string, string> {
+function readEntryPoints(): ReadonlyMap<string, string> {
   return new Map(
     readSources('packages/*/package.json').flatMap(({ path, text }) => {
       const { name, exports = {} } = JSON.parse(text) as { name: string; exports?: Record<string, string> };
-      return Object.entries(exports).map(([door, file]): [string, string] => [
-        `${name}${door.slice(1)}`,
+      return Object.entries(exports).map(([entry, file]): [string, string] => [
+        `${name}${entry.slice(1)}`,
         normalize(join(dirname(path), file)),
       ]);
     }),

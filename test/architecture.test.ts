@@ -6,7 +6,7 @@ import { ROOMS, roomOf } from './rooms.ts';
 import { importsOf, isShipped, readSources } from './source-files.ts';
 import type { Import, SourceFile } from './source-files.ts';
 
-/** What callers and servers agree on: all of it takes some 40 ms to load, its narrow doors next to nothing. */
+/** What callers and servers agree on: all of it takes some 40 ms to load, its single modules next to nothing. */
 const QUICK_CONTRACT = [
   '@svc/contract/async',
   '@svc/contract/bounded-json',
@@ -41,7 +41,7 @@ const SDK_CONTRACT = [
 const NODE_ALONE = /\/(?:node-[a-z-]+|image-reference)\.ts$/;
 
 /** What only tests import. */
-const TESTING_DOOR = '@svc/contract/testing';
+const TESTING_ENTRY = '@svc/contract/testing';
 
 /** Who may import whom. `dynamic`: only loaded on demand, or as a type, so that it costs nothing until it is used. */
 const MAY_IMPORT: Readonly<
@@ -120,7 +120,7 @@ test('packages import only what the design allows', () => {
       return [`${file.path}: package ${name} is not in the table of who may import whom`];
     return importsOf(file.text)
       .filter(({ specifier }) => specifier.startsWith('@svc/'))
-      .filter((used) => !isAllowed(used, rule) && !(used.specifier === TESTING_DOOR && !isShipped(file)))
+      .filter((used) => !isAllowed(used, rule) && !(used.specifier === TESTING_ENTRY && !isShipped(file)))
       .map(({ specifier, kind }) => `${file.path}: ${kind} import of ${specifier}`);
   });
   assert.deepEqual(offences, []);

@@ -33,14 +33,14 @@ for (const [first, words, says] of PROGRAMS) {
     const [now, fromSources] = [await loaded(built, words), await loaded(changed, words)];
     assert.match(now, /^loaded \d+ files, 0 of the sources$/m);
     assert.match(fromSources, /^loaded \d+ files, [1-9]\d+ of the sources$/m);
-    assert.match(told(now), says);
-    assert.equal(told(now), told(fromSources));
+    assert.match(messageOf(now), says);
+    assert.equal(messageOf(now), messageOf(fromSources));
   });
 }
 
 /** What a program says until it ends, by itself or because of these words. */
 async function loaded(main: string, words: readonly string[]): Promise<string> {
-  const hook = `data:text/javascript,${encodeURIComponent(TELL_LOADED)}`;
+  const hook = `data:text/javascript,${encodeURIComponent(REPORT_LOADED)}`;
   // SAFETY: no shell; our own program.
   const ended = promisify(execFile)(process.execPath, ['--import', hook, main, ...words]);
   const { stdout, stderr } = await ended.catch((error: { stdout: string; stderr: string }) => error);
@@ -48,12 +48,12 @@ async function loaded(main: string, words: readonly string[]): Promise<string> {
 }
 
 /** Without what is another each time. */
-function told(output: string): string {
+function messageOf(output: string): string {
   return output.replace(/^loaded .*$/m, '').replaceAll(/"(?:time|pid)":\d+/g, '');
 }
 
 /** At the end of a program: how many files it was made of. */
-const TELL_LOADED = `
+const REPORT_LOADED = `
 import { registerHooks } from 'node:module';
 const files = new Set();
 const load = (url, context, next) => (url.startsWith('file:') && files.add(url), next(url, context));

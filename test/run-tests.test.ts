@@ -68,7 +68,7 @@ test('a test that fails is shown with its reason and what its file printed', () 
   );
 });
 
-test('a file that fails once and passes when it runs alone is told as unsteady, with its failure', (t) => {
+test('a file that fails once and passes when it runs alone is reported as unsteady, with its failure', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-unsteady-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const mark = JSON.stringify(join(folder, 'ran'));
@@ -170,11 +170,11 @@ test('files beside what they test share a process; one that fails, hangs about o
   const folder = mkdtempSync(join(tmpdir(), 'svc-together-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const pids = JSON.stringify(join(folder, 'pids'));
-  const tell = `import { appendFileSync } from 'node:fs'; appendFileSync(${pids}, process.pid + '\\n');`;
-  const needsItsOwn = `${tell} test('alone', () => { if (globalThis.met) throw new Error('met another'); });`;
-  const meets = `${tell} globalThis.met = true; test('meets', () => {});`;
+  const report = `import { appendFileSync } from 'node:fs'; appendFileSync(${pids}, process.pid + '\\n');`;
+  const needsItsOwn = `${report} test('alone', () => { if (globalThis.met) throw new Error('met another'); });`;
+  const meets = `${report} globalThis.met = true; test('meets', () => {});`;
   const src = (name: string) => `../packages/server/src/${name}.test.ts`;
-  const fine = runTests({ [src('a')]: meets, [src('b')]: `${tell} ${PASSES}`, [src('c')]: needsItsOwn });
+  const fine = runTests({ [src('a')]: meets, [src('b')]: `${report} ${PASSES}`, [src('c')]: needsItsOwn });
   assert.equal(fine.status, 0, fine.stdout);
   assert.match(fine.stdout, /c\.test\.ts at first, beside other files\n.*alone\n.*met another/s);
   assert.match(fine.stdout, /passed: 3 tests in 3 files, 0 failed, 1 unsteady/);

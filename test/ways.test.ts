@@ -85,11 +85,11 @@ function readWays(text: string): ReadonlyMap<string, readonly Step[]> {
   );
 }
 
-/** What a file imports, itself or through the door of another package. */
+/** What a file imports, itself or through the entry of another package. */
 function reach(path: string): ReadonlySet<string> {
   const targets = targetsOf(path);
-  const behindDoors = targets.filter((target) => !isSamePackage(path, target)).flatMap(targetsOf);
-  return new Set([...targets, ...behindDoors]);
+  const behindEntries = targets.filter((target) => !isSamePackage(path, target)).flatMap(targetsOf);
+  return new Set([...targets, ...behindEntries]);
 }
 
 function targetsOf(path: string): readonly string[] {
@@ -103,18 +103,18 @@ function targetsOf(path: string): readonly string[] {
   }
   return importsOf(text).flatMap(({ specifier }) => {
     if (specifier.startsWith('.')) return [posix.join(posix.dirname(path), specifier)];
-    return doorOf(specifier);
+    return entryOf(specifier);
   });
 }
 
 /** The file behind a specifier such as `@svc/engine/client`. */
-function doorOf(specifier: string): readonly string[] {
-  const [, name = '', door = ''] = /^@svc\/([^/]+)(\/.*)?$/.exec(specifier) ?? [];
+function entryOf(specifier: string): readonly string[] {
+  const [, name = '', entry = ''] = /^@svc\/([^/]+)(\/.*)?$/.exec(specifier) ?? [];
   if (name === '') return [];
   const about = JSON.parse(readFileSync(resolve(ROOT, `packages/${name}/package.json`), 'utf8')) as {
     readonly exports: Readonly<Record<string, unknown>>;
   };
-  const files = JSON.stringify(about.exports[`.${door}`] ?? '').match(/\.\/src\/[^"]+\.ts/g) ?? [];
+  const files = JSON.stringify(about.exports[`.${entry}`] ?? '').match(/\.\/src\/[^"]+\.ts/g) ?? [];
   return files.map((file) => posix.join(`packages/${name}`, file));
 }
 

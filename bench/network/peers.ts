@@ -58,8 +58,8 @@ export class NetworkPeers implements AsyncDisposable {
     const serve = [join(folder, 'probe'), 'serve', publicAddress, String(TCP_PORT)];
     await firstLine(undo, inNamespace(namespace, ...serve));
     const https = [process.execPath, HTTPS_PEER, HTTPS_HOST, publicAddress, String(HTTPS_PORT)];
-    const told = await firstLine(undo, inNamespace(namespace, ...https));
-    const { certificate } = JSON.parse(told) as { certificate: string };
+    const line = await firstLine(undo, inNamespace(namespace, ...https));
+    const { certificate } = JSON.parse(line) as { certificate: string };
     const authorityFile = join(folder, 'server.pem');
     await writeFile(authorityFile, certificate);
     const bare = { namespace: await addBareNamespace(undo), authorityFile };
@@ -67,7 +67,7 @@ export class NetworkPeers implements AsyncDisposable {
   }
 
   /** Microseconds of each exchange of 32 bytes over one connection. */
-  async turns(place: Place, count: number): Promise<number[]> {
+  async roundTrips(place: Place, count: number): Promise<number[]> {
     const words = ['turns', this.internet.publicAddress, String(TCP_PORT), String(count)];
     return await this.#numbers(place, join(this.folder, 'probe'), ...words);
   }

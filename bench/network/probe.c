@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TURN_BYTES = 32, BLOCK_BYTES = 4096, MAX_WINDOW = 256, PATIENCE_SECONDS = 20 };
+enum { TURN_BYTES = 32, BLOCK_BYTES = 4096, MAX_WINDOW = 256, TIMEOUT_SECONDS = 20 };
 static char block[BLOCK_BYTES];
 
 static double now_us(void) {
@@ -49,9 +49,9 @@ static struct sockaddr_in place(const char *address, int port) {
 static int dial(const char *address, int port, int kind) {
   struct sockaddr_in peer = place(address, port);
   int fd = socket(AF_INET, kind, 0), on = 1;
-  struct timeval patience = {.tv_sec = PATIENCE_SECONDS};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  struct timeval timeout = {.tv_sec = TIMEOUT_SECONDS};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
   if (connect(fd, (void *)&peer, sizeof peer) < 0) fail("connect");
   if (kind == SOCK_STREAM) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return fd;

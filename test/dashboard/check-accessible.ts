@@ -37,8 +37,8 @@ export async function checkAccessible(page: Page, name: string): Promise<void> {
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(AXE);
   const { violations } = (await page.evaluate(RUN)) as { readonly violations: readonly Finding[] };
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-  const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
-  assert.deepEqual(told, [], name);
+  const messages = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
+  assert.deepEqual(messages, [], name);
   await checkWidth(page, name);
 }
 

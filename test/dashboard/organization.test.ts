@@ -235,9 +235,9 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     assert.ok(hook && hook.headers['webhook-signature'] === signatureOf(secret, hook));
     status = 500;
     await test.click();
-    const told = page.locator('.failure[role=status]');
-    await told.filter({ hasText: HOSTILE }).waitFor();
-    assert.match(await told.innerText(), /500[^]*from 200 to 299/);
+    const shown = page.locator('.failure[role=status]');
+    await shown.filter({ hasText: HOSTILE }).waitFor();
+    assert.match(await shown.innerText(), /500[^]*from 200 to 299/);
     assert.equal(await page.locator('img').count(), 0, 'what a receiver answers is text');
 
     // An event of its own: it fails, which shows without a reload, and is taken when it is sent again.
@@ -301,8 +301,8 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
       await dialog.getByLabel('Name').fill('desk');
       await dialog.getByLabel('Public key').fill('ssh-ed25519 nonsense');
       await page.getByRole('button', { name: 'Add it' }).click();
-      const told = dialog.locator('.field').filter({ hasText: 'Public key' });
-      await told.getByRole('alert').waitFor();
+      const field = dialog.locator('.field').filter({ hasText: 'Public key' });
+      await field.getByRole('alert').waitFor();
       await dialog.getByLabel('Public key').fill(makeEd25519Pair().publicKey);
       await page.getByRole('button', { name: 'Add it' }).click();
       await page.getByText('SHA256:').waitFor();

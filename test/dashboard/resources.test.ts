@@ -90,7 +90,7 @@ test('images, snapshots and ports are used from their pages', IN_A_BROWSER, asyn
     await page.getByText('No snapshots yet').waitFor();
   });
 
-  await t.test('an image in use is kept, one that no registry has is told, and one is started', async () => {
+  await t.test('an image in use is kept, a missing one is reported, and one is started', async () => {
     await go('images');
     const row = page.getByRole('row').filter({ hasText: BUSYBOX });
     await row.getByText(/[KM]iB/).waitFor();

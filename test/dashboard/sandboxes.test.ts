@@ -104,7 +104,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     assert.equal(await page.evaluate('window.broken'), undefined);
   });
 
-  await t.test('an upload that breaks off is told, and can be repeated', async () => {
+  await t.test('an upload that breaks off is reported, and can be repeated', async () => {
     const file = { name: 'large', mimeType: '', buffer: Buffer.alloc(8 * 1024 * 1024) };
     await page.locator('input[type=file]').setInputFiles(await largeFile());
     await page.getByText(/[\d.]+ MiB of 1 GiB/).waitFor();
@@ -137,7 +137,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
   });
 
   await t.test(
-    'a download goes to the disk as it comes, can be cancelled, and what breaks off is told',
+    'a download goes to the disk as it comes, can be cancelled, and an interruption is reported',
     async () => {
       await inside('head -c 10000000 /dev/urandom > /data/much; truncate -s 4000000000 /data/more');
       await page.reload();
@@ -306,9 +306,9 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await volumes.fill('data:relative');
     await make.click();
     await page.locator('.field [role=alert]').waitFor();
-    const told = `document.activeElement.getAttribute('aria-invalid') + ' ' +
+    const validity = `document.activeElement.getAttribute('aria-invalid') + ' ' +
       document.getElementById(document.activeElement.getAttribute('aria-describedby')).innerText`;
-    assert.match(String(await page.evaluate(told)), /^true invalid_\w+ .*guest/, 'beside its input');
+    assert.match(String(await page.evaluate(validity)), /^true invalid_\w+ .*guest/, 'beside its input');
     assert.equal(await page.locator('.failure').count(), 0);
     await volumes.fill('none-such:/data');
     await make.click();

@@ -115,7 +115,7 @@ async function take(at: Page, name: string, path: string, prepare?: () => Promis
       await at.evaluate(SETTLED);
       // What is asked for once the page is there, too.
       await at.evaluate('new Promise((resolve) => setTimeout(resolve, 700))');
-      await checkAccessible(at, `${name}, ${size}, ${colorScheme}`).catch(tell);
+      await checkAccessible(at, `${name}, ${size}, ${colorScheme}`).catch(report);
       await at.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
     }
   }
@@ -125,7 +125,7 @@ async function take(at: Page, name: string, path: string, prepare?: () => Promis
 }
 
 /** Reports a finding; all pictures are taken all the same. */
-function tell(finding: unknown): void {
+function report(finding: unknown): void {
   console.error(String(finding));
   process.exitCode = 1;
 }

@@ -122,12 +122,12 @@ test('a failed start says why, over MCP too', async (t) => {
     assert.match(textOf(result), reason);
     assert.doesNotMatch(textOf(result), OPAQUE);
     // What JSON-RPC says, and then which tool to call.
-    const told = (await call('sandbox.start', input)).error?.message ?? 'no error';
-    assert.ok(textOf(result).startsWith(told), `${textOf(result)} is not about ${told}`);
+    const message = (await call('sandbox.start', input)).error?.message ?? 'no error';
+    assert.ok(textOf(result).startsWith(message), `${textOf(result)} is not about ${message}`);
   }
 });
 
-test('a start tells an MCP client what it is doing', async (t) => {
+test('a start sends progress to an MCP client', async (t) => {
   const { client } = await connectClient(t, server.url, headers);
   const seen: string[] = [];
   const input = { sandbox: 'told', config: { image: BUSYBOX } };

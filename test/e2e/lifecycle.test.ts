@@ -34,14 +34,14 @@ test('an end that was put off comes when it was put to, is announced, and outliv
   // So soon that it is announced at once, and so late that all can be started again before.
   assert.match(await svc.succeed(['update', '--ends-in', '58', 'long']), /^long ends at 20\d\d-/);
   await waitUntil(async () => (await endings(sandbox)).length === 1, { what: 'the end is announced' });
-  await waitUntil(() => receiver.received.length === 1, { what: 'the webhook is told' });
+  await waitUntil(() => receiver.received.length === 1, { what: 'the webhook is called' });
   await svc.server.kill();
   await svc.server.engine.restart();
   await svc.server.launch();
   const after = await Sandbox.connect('long', { client: clientOf() });
   await waitUntil(async () => (await after.refresh()).status === 'running', { what: 'it runs on' });
   assert.deepEqual(await endings(after), ['max_duration']);
-  await waitUntil(() => receiver.received.length === 2, { what: 'the webhook is told again' });
+  await waitUntil(() => receiver.received.length === 2, { what: 'the webhook is called again' });
   const [lost, taken] = receiver.received;
   assert.ok(lost && taken);
   const message = await verifyWebhook(secret, taken.headers, taken.text);
@@ -65,9 +65,9 @@ test('a webhook is tried, looked at, changed, given another secret and removed f
     'quota_exceeded',
   ]);
   const { id, secret } = made as { readonly id: string; readonly secret: string };
-  const told = await svc.run(['webhook', 'test', id]);
-  assert.deepEqual([told.code, told.stdout], [0, '']);
-  assert.match(told.stderr, /^taken with 200 after \d+ ms$/m);
+  const tested = await svc.run(['webhook', 'test', id]);
+  assert.deepEqual([tested.code, tested.stdout], [0, '']);
+  assert.match(tested.stderr, /^taken with 200 after \d+ ms$/m);
   const renewed = await svc.run(['webhook', 'rotate', '--overlap', '1h', id]);
   assert.match(renewed.stdout, /^whsec_\S+\n$/);
   assert.match(renewed.stderr, new RegExp(`^webhook ${id}; try it with: svc webhook test ${id}`, 'm'));

@@ -28,15 +28,15 @@ async function create(name: string, isolation: 'container' | 'gvisor'): Promise<
 
 describe("a command that the end of its sandbox's time cuts off", { concurrency: true }, () => {
   for (const isolation of ['container', 'gvisor'] as const) {
-    test(`keeps what it wrote for a caller of JSON-RPC, who is told why, ${isolation}`, async () => {
+    test(`keeps what it wrote for a caller of JSON-RPC, with the reason, ${isolation}`, async () => {
       const { name } = await create('rpc', isolation);
       const command = { sandbox: name, command: 'sh', args: ['-c', SCRIPT] };
       const { result, error } = await server.call('sandbox.command.run', command);
       assert.equal(error, undefined, JSON.stringify(error));
-      const told = result as { output: string; error: string; exit_code: number };
-      assert.match(told.output, OUTPUT);
-      assert.match(told.error, /^and this\n\[.*had run for as long as it may.*max_duration_secs/);
-      assert.equal(told.exit_code, KILLED);
+      const answer = result as { output: string; error: string; exit_code: number };
+      assert.match(answer.output, OUTPUT);
+      assert.match(answer.error, /^and this\n\[.*had run for as long as it may.*max_duration_secs/);
+      assert.equal(answer.exit_code, KILLED);
     });
 
     test(`keeps what it wrote for the SDK, with the reason, ${isolation}`, async () => {

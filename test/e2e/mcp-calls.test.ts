@@ -29,14 +29,14 @@ for (const isolation of CLASSES) {
     test('a command that is cancelled ends, and a waiting caller gets notices of progress', async () => {
       await call('sandbox_start', { config: { image: 'python', memory: 128 } });
       const cancel = new AbortController();
-      const told = Promise.withResolvers<string>();
+      const progress = Promise.withResolvers<string>();
       const input = { sandbox: 'box', command: 'sh', args: ['-c', 'echo $$ > /tmp/pid; exec sleep 1000'] };
       const running = client.callTool({ name: 'sandbox_run_command', arguments: input }, undefined, {
         signal: cancel.signal,
         timeout: 180_000,
-        onprogress: ({ message = '' }) => told.resolve(message),
+        onprogress: ({ message = '' }) => progress.resolve(message),
       });
-      assert.match(await told.promise, /^running: \d+ s$/);
+      assert.match(await progress.promise, /^running: \d+ s$/);
       const isAlive = async () =>
         (
           await call('sandbox_run_command', {

@@ -78,18 +78,18 @@ for (const isolation of CLASSES) {
       const before = await sandbox.network.explain(question);
       assert.equal(before.action, 'deny');
       await act();
-      const told = await logged(isMeant);
-      assert.deepEqual([told.decided_by, told.rule], [before.decided_by, before.rule?.index ?? null]);
+      const entry = await logged(isMeant);
+      assert.deepEqual([entry.decided_by, entry.rule], [before.decided_by, before.rule?.index ?? null]);
       const why = (reason: string) => reason.replace(/^.* is denied/, '');
-      assert.equal(why(told.reason), why(before.reason));
+      assert.equal(why(entry.reason), why(before.reason));
       // DNS queries have no port.
-      if (told.kind !== 'dns') assert.equal(told.reason, before.reason);
-      return told;
+      if (entry.kind !== 'dns') assert.equal(entry.reason, before.reason);
+      return entry;
     }
     const sh = (script: string) => sandbox.shell(script);
     const knock = (host: string, port: number) => sh(`timeout 2 nc ${host} ${port} < /dev/null`);
-    const place = (host: string, port: number) => (told: NetworkDecision) =>
-      told.address === host && told.port === port;
+    const place = (host: string, port: number) => (entry: NetworkDecision) =>
+      entry.address === host && entry.port === port;
 
     test('the log says of a flow what an explanation said of it: ranges, ports, the metadata address', async () => {
       const { privateAddress, publicAddress, metadataAddress } = web.internet;
@@ -99,29 +99,29 @@ for (const isolation of CLASSES) {
         [metadataAddress, 80, 'default'],
         [publicAddress, 853, 'closed_port'],
       ] as const) {
-        const told = await assertSame({ host, port }, () => knock(host, port), place(host, port));
-        assert.deepEqual([told.kind, told.decided_by], ['tcp', by]);
+        const entry = await assertSame({ host, port }, () => knock(host, port), place(host, port));
+        assert.deepEqual([entry.kind, entry.decided_by], ['tcp', by]);
       }
       const quic = { host: publicAddress, port: 443, protocol: 'udp' } as const;
       const send = `curl -sS -m 2 tftp://${publicAddress}:443/x`;
       await assertSame(
         quic,
         () => sh(send),
-        (told) => told.kind === 'udp' && told.port === 443,
+        (entry) => entry.kind === 'udp' && entry.port === 443,
       );
     });
 
     test('of a name that may not be looked up, and of incoming connections', async () => {
       const ask = () => sh(`nslookup ${DENIED}`);
-      const told = await assertSame({ host: DENIED, port: 443 }, ask, ({ host }) => host === DENIED);
-      assert.deepEqual([told.kind, told.decided_by, told.rule], ['dns', 'name', 0]);
+      const entry = await assertSame({ host: DENIED, port: 443 }, ask, ({ host }) => host === DENIED);
+      assert.deepEqual([entry.kind, entry.decided_by, entry.rule], ['dns', 'name', 0]);
       const come = async () => {
         const socket = connect(hostPort, '127.0.0.1').on('error', () => undefined);
         await new Promise((closed) => socket.once('close', closed));
       };
       const visit = { host: '127.0.0.1', port: GUEST_PORT, direction: 'ingress' } as const;
-      const visitor = await assertSame(visit, come, ({ kind }) => kind === 'ingress');
-      assert.deepEqual([visitor.address, visitor.port, visitor.rule], ['127.0.0.1', GUEST_PORT, 4]);
+      const incoming = await assertSame(visit, come, ({ kind }) => kind === 'ingress');
+      assert.deepEqual([incoming.address, incoming.port, incoming.rule], ['127.0.0.1', GUEST_PORT, 4]);
     });
 
     test('of a secret towards a host that may not have it', async () => {

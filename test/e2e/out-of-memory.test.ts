@@ -12,7 +12,7 @@ const MEMORY_MIB = 96;
 /** More than the sandbox may have, and every byte is written. */
 const GREED = "x = b'x' * (400 * 1024 * 1024)\nprint(len(x))";
 /** The same, after it has said something. */
-const TELLING = `import sys\nprint('before', flush=True)\nprint('aside', file=sys.stderr, flush=True)\n${GREED}`;
+const PRINTING = `import sys\nprint('before', flush=True)\nprint('aside', file=sys.stderr, flush=True)\n${GREED}`;
 const KILLED = 137;
 
 /** gVisor's kernel is one process: with it everything in the sandbox ends. Elsewhere the greedy process does. */
@@ -32,9 +32,9 @@ for (const isolation of ['gvisor', 'container'] as const) {
       assert.equal(error, undefined, error?.message);
     };
 
-    test('a caller of JSON-RPC is told, and what to do about it', async () => {
+    test('a caller of JSON-RPC gets the error, and what to do about it', async () => {
       await start('rpc');
-      const command = { sandbox: 'rpc', command: 'python3', args: ['-c', TELLING] };
+      const command = { sandbox: 'rpc', command: 'python3', args: ['-c', PRINTING] };
       const answer = await server.call('sandbox.command.run', command);
       if (isWhole) {
         assertOutOfMemory(answer, 'sandbox.start');
@@ -51,20 +51,20 @@ for (const isolation of ['gvisor', 'container'] as const) {
       else assert.match((ran.result as { error: string }).error, /because the sandbox ran out of memory/);
     });
 
-    test('a model is told which tool to call, and that call helps', async (t) => {
+    test('the error names the tool that a model should call, and that call helps', async (t) => {
       const { client } = await connectClient(t, server.url);
       const call = async (name: string, input: object) =>
         await client.callTool({ name, arguments: { sandbox: 'mcp', ...input } });
       const greed = { command: 'python3', args: ['-c', GREED] };
       await call('sandbox_start', { config: { image: 'python', memory: MEMORY_MIB } });
-      const telling = { command: 'python3', args: ['-c', TELLING] };
-      const told = textOf(await call('sandbox_run_command', telling));
-      assert.match(told, /out of memory/);
-      assert.match(told, /before\n/);
-      assert.match(told, /larger config\.memory/);
-      assert.doesNotMatch(told, /sandbox\.start/);
-      if (isWhole) assert.match(told, /Call sandbox_start with config\.image and a larger config\.memory/);
-      // The second call is told the same, not something else.
+      const printing = { command: 'python3', args: ['-c', PRINTING] };
+      const message = textOf(await call('sandbox_run_command', printing));
+      assert.match(message, /out of memory/);
+      assert.match(message, /before\n/);
+      assert.match(message, /larger config\.memory/);
+      assert.doesNotMatch(message, /sandbox\.start/);
+      if (isWhole) assert.match(message, /Call sandbox_start with config\.image and a larger config\.memory/);
+      // The second call gets the same error.
       if (isWhole)
         assert.match(textOf(await call('sandbox_run_command', greed)), /out of memory.*sandbox_start/);
       else await call('sandbox_stop', {});
@@ -75,7 +75,7 @@ for (const isolation of ['gvisor', 'container'] as const) {
     test('the SDK says it', async () => {
       const client = new Client({ apiUrl: server.url });
       await using sandbox = await Sandbox.create({ client, image: 'python', memoryMib: MEMORY_MIB });
-      const ran = sandbox.exec('python3', ['-c', TELLING]);
+      const ran = sandbox.exec('python3', ['-c', PRINTING]);
       if (!isWhole) {
         const result = await ran;
         return assert.deepEqual([result.reason, result.text()], ['oom', 'before\n']);

@@ -79,10 +79,10 @@ for (const isolation of ['container', 'gvisor']) {
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
     };
     /** Tells a counter that waits to go on, when those who come in between are back. */
-    const tellToGoOn = async (id: string) => {
+    const continueProcess = async (id: string) => {
       const isHeard = async () =>
         (await rest('POST', `/${box}/processes/${id}/stdin`, 'on\n')).status === 200;
-      await waitUntil(isHeard, { what: 'the process is told to go on' });
+      await waitUntil(isHeard, { what: 'the process goes on' });
     };
     const refused = ({ status, body }: Reply, expected: number, code: string) =>
       assert.deepEqual([status, body.error?.code], [expected, code], JSON.stringify(body));
@@ -120,7 +120,7 @@ for (const isolation of ['container', 'gvisor']) {
       await reading;
       assert.ok(reader.text('stdout').length < STDOUT.length, 'it was cut off');
       await server.launch();
-      await tellToGoOn(id);
+      await continueProcess(id);
       await reader.read(outputUrl(id));
       assert.equal(reader.text('stdout'), STDOUT);
       assert.equal(reader.text('stderr'), STDERR);
@@ -134,7 +134,7 @@ for (const isolation of ['container', 'gvisor']) {
       await waitUntil(() => reader.text('stdout').length > 5000, { what: 'some output' });
       await server.engine.kill();
       await server.engine.launch();
-      await tellToGoOn(id);
+      await continueProcess(id);
       await reading;
       assert.equal(reader.text('stdout'), STDOUT);
       assert.equal(reader.text('stderr'), STDERR);
@@ -215,7 +215,7 @@ for (const isolation of ['container', 'gvisor']) {
       assert.ok(((await get(victim.id)).exit?.killed_by?.length ?? 0) > 0);
     });
 
-    test('50 processes at once are told apart', async () => {
+    test('50 processes at once are distinguished', async () => {
       const all = await Promise.all(
         Array.from({ length: 50 }, (_, i) => start(`echo i am ${i}; exit ${i}`, { name: `job-${i}` })),
       );

@@ -130,9 +130,9 @@ async function wayTo(port: number): Promise<AsyncDisposable & { readonly port: n
     if (asked.method === 'POST' && asked.url?.startsWith('/v1/sandboxes?') === true) way.creates += 1;
     const { method, url: path, headers } = asked;
     const onward = request({ host: '127.0.0.1', port, method, path, headers });
-    onward.on('response', (told: IncomingMessage) => {
-      answer.writeHead(told.statusCode ?? 0, told.headers);
-      told.pipe(answer);
+    onward.on('response', (reply: IncomingMessage) => {
+      answer.writeHead(reply.statusCode ?? 0, reply.headers);
+      reply.pipe(answer);
     });
     onward.on('error', () => answer.destroy());
     answer.on('close', () => onward.destroy());
@@ -140,8 +140,8 @@ async function wayTo(port: number): Promise<AsyncDisposable & { readonly port: n
   });
   server.on('upgrade', (asked, socket, head) => {
     const onward = request({ host: '127.0.0.1', port, path: asked.url, headers: asked.headers });
-    onward.on('upgrade', (told, other, first) => {
-      const lines = told.rawHeaders.map((word, at) => (at % 2 === 0 ? `${word}: ` : `${word}\r\n`)).join('');
+    onward.on('upgrade', (reply, other, first) => {
+      const lines = reply.rawHeaders.map((word, at) => (at % 2 === 0 ? `${word}: ` : `${word}\r\n`)).join('');
       socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`);
       socket.write(first);
       other.write(head);

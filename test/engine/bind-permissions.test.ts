@@ -37,12 +37,12 @@ const onHost = (name: string) => {
   return { mode: (mode & 0o7777).toString(8), uid };
 };
 
-type Wish = Pick<Extract<Mount, { type: 'bind' }>, 'stat_virtualization' | 'host_permissions'>;
+type BindOptions = Pick<Extract<Mount, { type: 'bind' }>, 'stat_virtualization' | 'host_permissions'>;
 
 for (const { name: runtime } of RUNTIMES) {
   describe(`on ${runtime}`, { concurrency: false }, () => {
-    const withBind = (wish: Wish = {}) => {
-      const bind: Mount = { type: 'bind', host: join(root, 'shared'), guest: '/host', ...wish };
+    const withBind = (options: BindOptions = {}) => {
+      const bind: Mount = { type: 'bind', host: join(root, 'shared'), guest: '/host', ...options };
       return engines.start(runtime, { mounts: [bind] });
     };
 

@@ -267,9 +267,9 @@ for (const isolation of CLASSES) {
       assert.doesNotMatch(processes, /987654|node|tini|runc|runsc/);
       assert.match(processes, /^\s+1 \/\.svc\/init$/m);
       assert.ok((await output('ls -d /proc/[0-9]* | wc -l')) < '9');
-      const strangers = [process.pid, engine.pid, ...other.hostPids()];
+      const otherPids = [process.pid, engine.pid, ...other.hostPids()];
       const { stdout } = await sandbox.sh(
-        `for pid in ${strangers.join(' ')}; do kill -0 $pid 2>/dev/null && cat /proc/$pid/cmdline; done`,
+        `for pid in ${otherPids.join(' ')}; do kill -0 $pid 2>/dev/null && cat /proc/$pid/cmdline; done`,
       );
       assert.doesNotMatch(stdout, /987654|node/);
       await other.remove();

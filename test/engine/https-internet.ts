@@ -25,13 +25,13 @@ export interface Request {
   readonly said: string;
 }
 
-type Told =
+type Report =
   | Request
   | { readonly certificate: string }
   | { readonly name: string; readonly begun: string }
   | { readonly datagram: string };
 
-/** An engine, and hosts on the other side that tell what they hear. */
+/** An engine, and hosts on the other side that report their requests. */
 export class HttpsInternet implements AsyncDisposable {
   readonly internet: Internet;
   readonly engine: TestEngine;
@@ -66,7 +66,7 @@ export class HttpsInternet implements AsyncDisposable {
     const line = inNamespace(this.internet.namespace, process.execPath, SERVER, ...served);
     const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#undo.defer(() => void child.kill('SIGKILL'));
-    createInterface({ input: child.stdout }).on('line', (text) => this.#hear(JSON.parse(text) as Told));
+    createInterface({ input: child.stdout }).on('line', (text) => this.#record(JSON.parse(text) as Report));
     await waitUntil(() => this.#certificate !== '');
     const over = new AbortController();
     this.#undo.defer(() => over.abort());
@@ -75,11 +75,11 @@ export class HttpsInternet implements AsyncDisposable {
     })().catch(() => undefined);
   }
 
-  #hear(told: Told): void {
-    if ('certificate' in told) this.#certificate = told.certificate;
-    else if ('begun' in told) this.begun.push(`${told.name} ${told.begun}`);
-    else if ('datagram' in told) this.datagrams.push(told.datagram);
-    else this.requests.push(told);
+  #record(report: Report): void {
+    if ('certificate' in report) this.#certificate = report.certificate;
+    else if ('begun' in report) this.begun.push(`${report.name} ${report.begun}`);
+    else if ('datagram' in report) this.datagrams.push(report.datagram);
+    else this.requests.push(report);
   }
 
   forget(): void {

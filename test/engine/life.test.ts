@@ -146,7 +146,7 @@ async function workBeyondIdleTimeout(isolation: (typeof CLASSES)[number]): Promi
   throw failure;
 }
 
-test('two creates with one id: one succeeds, the other is told', async () => {
+test('two creates with one id: one succeeds, the other fails', async () => {
   const create = () =>
     engine.client.createSandbox({ id: 'twice', isolation: 'container', spec: specOf(), start: true });
   const outcomes = await Promise.allSettled([create(), create(), create()]);
@@ -157,18 +157,18 @@ test('two creates with one id: one succeeds, the other is told', async () => {
   await engine.client.removeSandbox('twice');
 });
 
-test('events tell the life of a sandbox in order', async () => {
+test('events report the life of a sandbox in order', async () => {
   const seen: string[] = [];
   const stop = new AbortController();
   const reading = (async () => {
     for await (const event of engine.client.events({ after: 0 }, stop.signal)) {
-      if (event.sandboxId === 'told') seen.push(event.type);
-      if (event.type === 'removed' && event.sandboxId === 'told') break;
+      if (event.sandboxId === 'reported') seen.push(event.type);
+      if (event.type === 'removed' && event.sandboxId === 'reported') break;
     }
   })();
-  await engine.client.createSandbox({ id: 'told', isolation: 'container', spec: specOf(), start: true });
-  await engine.client.stopSandbox('told', { graceMs: 0 });
-  await engine.client.removeSandbox('told');
+  await engine.client.createSandbox({ id: 'reported', isolation: 'container', spec: specOf(), start: true });
+  await engine.client.stopSandbox('reported', { graceMs: 0 });
+  await engine.client.removeSandbox('reported');
   await reading;
   stop.abort();
   assert.deepEqual(seen, ['created', 'starting', 'running', 'stopping', 'stopped', 'removed']);

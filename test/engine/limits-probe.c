@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void tell(const char *name, const char *result) {
+static void report(const char *name, const char *result) {
   printf("{\"name\":\"%s\",\"result\":\"%s\"}\n", name, result);
   fflush(stdout);
 }
@@ -28,7 +28,7 @@ static void show_limits(void) {
     if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
       snprintf(text, sizeof text, "%ju %ju", (uintmax_t)limit.rlim_cur, (uintmax_t)limit.rlim_max);
     }
-    tell(names[resource], text);
+    report(names[resource], text);
   }
 }
 
@@ -45,7 +45,7 @@ static void try_schedulers(void) {
     struct sched_param param = {.sched_priority = tries[i].priority};
     // The call itself: a library may check its arguments first.
     long result = syscall(SYS_sched_setscheduler, 0, tries[i].policy, &param);
-    tell(tries[i].name, result == 0 ? "ok" : strerrorname_np(errno));
+    report(tries[i].name, result == 0 ? "ok" : strerrorname_np(errno));
   }
   struct {
     uint32_t size, policy;
@@ -55,7 +55,7 @@ static void try_schedulers(void) {
     uint64_t runtime, deadline, period;
   } attributes = {.size = 48, .policy = 6, .runtime = 10000000, .deadline = 30000000, .period = 30000000};
   long result = syscall(SYS_sched_setattr, 0, &attributes, 0);
-  tell("setattr", result == 0 ? "ok" : strerrorname_np(errno));
+  report("setattr", result == 0 ? "ok" : strerrorname_np(errno));
 }
 
 static volatile sig_atomic_t was_warned;
@@ -76,8 +76,8 @@ static void use_cpu(void) {
   char warned = '-';
   (void)!read(ends[0], &warned, 1);
   waitpid(pid, &status, 0);
-  tell("warned", warned == 'w' ? "yes" : "no");
-  tell("ended-by", WIFSIGNALED(status) ? (WTERMSIG(status) == SIGKILL ? "SIGKILL" : "another") : "nothing");
+  report("warned", warned == 'w' ? "yes" : "no");
+  report("ended-by", WIFSIGNALED(status) ? (WTERMSIG(status) == SIGKILL ? "SIGKILL" : "another") : "nothing");
 }
 
 // Asks for more than a small limit gives: memory of each kind, a file, descriptors and a message queue.
@@ -85,19 +85,19 @@ static void exceed_limits(void) {
   enum { mib = 1024 * 1024, large = 128 * mib };
   const int map = MAP_PRIVATE | MAP_ANONYMOUS;
   void *data = mmap(NULL, large, PROT_READ | PROT_WRITE, map, -1, 0);
-  tell("data", data == MAP_FAILED ? strerrorname_np(errno) : "ok");
-  tell("heap", sbrk(large) == (void *)-1 ? strerrorname_np(errno) : "ok");
+  report("data", data == MAP_FAILED ? strerrorname_np(errno) : "ok");
+  report("heap", sbrk(large) == (void *)-1 ? strerrorname_np(errno) : "ok");
   void *space = mmap(NULL, large, PROT_NONE, map, -1, 0);
-  tell("as", space == MAP_FAILED ? strerrorname_np(errno) : "ok");
+  report("as", space == MAP_FAILED ? strerrorname_np(errno) : "ok");
   void *locked = mmap(NULL, mib, PROT_READ | PROT_WRITE, map, -1, 0);
-  tell("memlock", mlock(locked, mib) < 0 ? strerrorname_np(errno) : "ok");
+  report("memlock", mlock(locked, mib) < 0 ? strerrorname_np(errno) : "ok");
   signal(SIGXFSZ, SIG_IGN);
   int file = open("/tmp/large", O_RDWR | O_CREAT | O_TRUNC, 0600);
-  tell("fsize", ftruncate(file, large) < 0 ? strerrorname_np(errno) : "ok");
-  tell("nofile", dup2(file, 150) < 0 ? strerrorname_np(errno) : "ok");
+  report("fsize", ftruncate(file, large) < 0 ? strerrorname_np(errno) : "ok");
+  report("nofile", dup2(file, 150) < 0 ? strerrorname_np(errno) : "ok");
   struct mq_attr attributes = {.mq_maxmsg = 8, .mq_msgsize = 4096};
   mqd_t queue = mq_open("/limits", O_RDWR | O_CREAT, 0600, &attributes);
-  tell("msgqueue", queue < 0 ? strerrorname_np(errno) : "ok");
+  report("msgqueue", queue < 0 ? strerrorname_np(errno) : "ok");
   mq_unlink("/limits");
 }
 

@@ -81,7 +81,7 @@ for (const { name: runtime } of RUNTIMES) {
       await sandbox.remove();
     });
 
-    test('at trace each client is told of', async () => {
+    test('at trace each client is logged', async () => {
       const sandbox = await engines.start(runtime, { runtime: { log_level: 'trace' } });
       await sandbox.sh('true');
       assert.ok((await systemLines(sandbox)).includes('a client connected'));

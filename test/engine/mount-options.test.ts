@@ -36,13 +36,13 @@ for (const { name: runtime } of RUNTIMES) {
       const sandbox = await engines.start(runtime, { mounts });
       // Guards of their own, each of which would do: no_new_privs, the user namespace, flags of the mount.
       const status = (await sandbox.sh('cat /proc/self/status')).stdout;
-      // gVisor tells neither: there the effect is all that can be seen.
-      const isTold = runtime !== 'runsc';
-      if (isTold) assert.match(status, /^NoNewPrivs:\t1$/m);
+      // gVisor shows neither: there only the effect can be tested.
+      const showsFlags = runtime !== 'runsc';
+      if (showsFlags) assert.match(status, /^NoNewPrivs:\t1$/m);
       const table = (await sandbox.sh('cat /proc/mounts')).stdout;
       for (const { guest } of mounts) {
         const flags = new RegExp(`^\\S+ ${guest} \\S+ (\\S+)`, 'm').exec(table)?.[1]?.split(',') ?? [];
-        if (isTold) assert.ok(flags.includes('nosuid') && flags.includes('nodev'), `${guest}: ${table}`);
+        if (showsFlags) assert.ok(flags.includes('nosuid') && flags.includes('nodev'), `${guest}: ${table}`);
         const put = await sandbox.sh(
           `chmod 755 ${guest}; cp /bin/busybox ${guest}/id && chmod 6755 ${guest}/id`,
         );

@@ -28,14 +28,14 @@
 
 enum { CONNECT_MS = 1500, ANSWER_MS = 60000, ECHO_MS = 500 };
 
-static void tell(const char *name, const char *result) {
+static void report(const char *name, const char *result) {
   printf("{\"name\":\"%s\",\"result\":\"%s\"}\n", name, result);
   fflush(stdout);
 }
 
 static const char *outcome(long result) { return result < 0 ? strerrorname_np(errno) : "ok"; }
 
-#define TRY(name, call) (errno = 0, tell(name, outcome((long)(call))))
+#define TRY(name, call) (errno = 0, report(name, outcome((long)(call))))
 
 static long in_child(long (*act)(void)) {
   int fds[2], error = 0;
@@ -209,7 +209,7 @@ static void connect_to(const char *address, const char *port) {
     errno = error;
     result = error ? -1 : 0;
   }
-  tell(name, outcome(result));
+  report(name, outcome(result));
 }
 
 /** Address and port pairs, all at once. */
@@ -227,18 +227,18 @@ static void ping6(const char *address, int patience_ms) {
   struct sockaddr_in6 peer = {.sin6_family = AF_INET6};
   inet_pton(AF_INET6, address, &peer.sin6_addr);
   int fd = socket(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6);
-  if (fd < 0) return tell(address, outcome(fd));
+  if (fd < 0) return report(address, outcome(fd));
   for (int sequence = 1; (sequence - 1) * ECHO_MS < patience_ms; sequence++) {
     struct icmp6_hdr echo = {.icmp6_type = ICMP6_ECHO_REQUEST, .icmp6_seq = htons((unsigned short)sequence)};
     struct pollfd waiting = {fd, POLLIN, 0};
-    if (sendto(fd, &echo, sizeof echo, 0, (void *)&peer, sizeof peer) < 0) return tell(address, outcome(-1));
+    if (sendto(fd, &echo, sizeof echo, 0, (void *)&peer, sizeof peer) < 0) return report(address, outcome(-1));
     if (poll(&waiting, 1, ECHO_MS) != 1) continue;
     struct icmp6_hdr answer = {0};
     ssize_t got = recv(fd, &answer, sizeof answer, 0);
-    if (got < 0) return tell(address, outcome(got));
-    if (answer.icmp6_type == ICMP6_ECHO_REPLY) return tell(address, "ok");
+    if (got < 0) return report(address, outcome(got));
+    if (answer.icmp6_type == ICMP6_ECHO_REPLY) return report(address, "ok");
   }
-  tell(address, "ETIMEDOUT");
+  report(address, "ETIMEDOUT");
 }
 
 static void ping(const char *address, int patience_ms) {
@@ -246,20 +246,20 @@ static void ping(const char *address, int patience_ms) {
   struct sockaddr_in peer = {.sin_family = AF_INET};
   inet_pton(AF_INET, address, &peer.sin_addr);
   int fd = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
-  if (fd < 0) return tell(address, outcome(fd));
+  if (fd < 0) return report(address, outcome(fd));
   for (int sequence = 1; (sequence - 1) * ECHO_MS < patience_ms; sequence++) {
     struct icmphdr echo = {.type = ICMP_ECHO, .un.echo.sequence = htons((unsigned short)sequence)};
     struct pollfd waiting = {fd, POLLIN, 0};
-    if (sendto(fd, &echo, sizeof echo, 0, (void *)&peer, sizeof peer) < 0) return tell(address, outcome(-1));
+    if (sendto(fd, &echo, sizeof echo, 0, (void *)&peer, sizeof peer) < 0) return report(address, outcome(-1));
     if (poll(&waiting, 1, ECHO_MS) != 1) continue;
     struct icmphdr answer = {0};
     struct sockaddr_in sender = {0};
     socklen_t size = sizeof sender;
     ssize_t got = recvfrom(fd, &answer, sizeof answer, 0, (void *)&sender, &size);
-    if (got < 0) return tell(address, outcome(got));
-    if (answer.type == ICMP_ECHOREPLY && sender.sin_addr.s_addr == peer.sin_addr.s_addr) return tell(address, "ok");
+    if (got < 0) return report(address, outcome(got));
+    if (answer.type == ICMP_ECHOREPLY && sender.sin_addr.s_addr == peer.sin_addr.s_addr) return report(address, "ok");
   }
-  tell(address, "ETIMEDOUT");
+  report(address, "ETIMEDOUT");
 }
 
 /** A path, or an abstract name after "@". */
@@ -280,13 +280,13 @@ static int dial(const char *place) {
 static void say(const char *name, const char *place, const char *bytes, size_t size) {
   char answer[4096], result[32];
   int fd = dial(place);
-  if (fd < 0) return tell(name, strerrorname_np(errno));
-  if (write(fd, bytes, size) < 0) return tell(name, "closed");
+  if (fd < 0) return report(name, strerrorname_np(errno));
+  if (write(fd, bytes, size) < 0) return report(name, "closed");
   struct pollfd waiting = {fd, POLLIN, 0};
-  if (poll(&waiting, 1, ANSWER_MS) != 1) return tell(name, "silent");
+  if (poll(&waiting, 1, ANSWER_MS) != 1) return report(name, "silent");
   ssize_t length = read(fd, answer, sizeof answer);
   snprintf(result, sizeof result, "%zd bytes", length);
-  tell(name, length <= 0 ? "closed" : result);
+  report(name, length <= 0 ? "closed" : result);
   close(fd);
 }
 
@@ -307,7 +307,7 @@ static void hold(const char *place, int count) {
   int held = 0;
   for (; held < count && dial(place) >= 0; held++) continue;
   snprintf(line, sizeof line, "%d", held);
-  tell("held", line);
+  report("held", line);
   while (read(0, line, sizeof line) > 0) continue;
 }
 
@@ -317,7 +317,7 @@ static void open_many(void) {
   int held = 0;
   while (open("/dev/null", O_RDONLY) >= 0) held++;
   snprintf(line, sizeof line, "%d", held);
-  tell(strerrorname_np(errno), line);
+  report(strerrorname_np(errno), line);
   while (read(0, line, sizeof line) > 0) continue;
 }
 
@@ -331,7 +331,7 @@ static void leave_zombies(int count) {
     if (pid < 0) break;
   }
   snprintf(line, sizeof line, "%d", left);
-  tell("zombies", line);
+  report("zombies", line);
   while (read(0, line, sizeof line) > 0) continue;
 }
 

@@ -99,12 +99,12 @@ for (const isolation of CLASSES) {
       });
     }
 
-    test('what was stopped is told', async () => {
+    test('a violation is reported', async () => {
       await waitUntil(() =>
         world.events.some(({ type, sandboxId }) => type === 'secret_violation' && sandboxId === sandbox.id),
       );
-      const told = JSON.stringify(world.events);
-      assert.ok(told.includes('API_KEY') && !told.includes(VALUE));
+      const events = JSON.stringify(world.events);
+      assert.ok(events.includes('API_KEY') && !events.includes(VALUE));
     });
   });
 }

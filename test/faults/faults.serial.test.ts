@@ -6,5 +6,5 @@ import { runRounds } from './rounds.ts';
 const SEED = 7;
 
 test('after a kill or freeze of any process under load nothing is done twice, lost or left behind', async (t) => {
-  await runRounds({ faults: SHORT, random: generator(SEED), tell: (line) => t.diagnostic(line) });
+  await runRounds({ faults: SHORT, random: generator(SEED), report: (line) => t.diagnostic(line) });
 });

@@ -27,13 +27,13 @@ export class MemoryLog {
   readonly #startedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `tell` hears each sample as it is taken. */
-  start(installation: Installation, tell: (line: string) => void): void {
+  /** `report` hears each sample as it is taken. */
+  start(installation: Installation, report: (line: string) => void): void {
     const look = () => {
       const minute = Math.round((performance.now() - this.#startedAt) / SAMPLE_MS);
       const sample = { minute, of: sampleOf(installation) };
       this.#samples.push(sample);
-      tell(lineOf(sample));
+      report(lineOf(sample));
     };
     look();
     this.#timer = setInterval(look, SAMPLE_MS);

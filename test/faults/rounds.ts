@@ -15,12 +15,12 @@ export interface RoundsOptions {
   readonly faults: Iterable<Fault>;
   /** Says when each of them strikes, as numbers from 0 to 1. */
   readonly random: () => number;
-  readonly tell: (line: string) => void;
+  readonly report: (line: string) => void;
   readonly begun?: (installation: Installation) => void;
 }
 
 /** Faults at random moments under a mixed load, and what must be true after each, and after all of them. */
-export async function runRounds({ faults, random, tell, begun }: RoundsOptions): Promise<void> {
+export async function runRounds({ faults, random, report, begun }: RoundsOptions): Promise<void> {
   const installation = await Installation.start();
   begun?.(installation);
   let left: readonly string[] = [];
@@ -40,7 +40,7 @@ export async function runRounds({ faults, random, tell, begun }: RoundsOptions):
         await load.hold();
         await assertAgreement(installation);
         load.release();
-        tell(`${what}; back after ${back} s, agreed after ${seconds()} s, ${load.calls} calls`);
+        report(`${what}; back after ${back} s, agreed after ${seconds()} s, ${load.calls} calls`);
       } catch (error) {
         throw new Error(`${what}: ${installation.lastWords()}`, { cause: error });
       }

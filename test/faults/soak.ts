@@ -31,7 +31,7 @@ try {
   await runRounds({
     faults: values.calm ? drawCalm(isEnough) : drawFaults(random, isEnough),
     random,
-    tell: (line) => console.log(line),
+    report: (line) => console.log(line),
     begun: (installation) => log.start(installation, (line) => console.log(line)),
   });
   console.log('every check held');

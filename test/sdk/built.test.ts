@@ -84,9 +84,9 @@ suite('the built SDK', { timeout: 300_000 }, () => {
   });
 
   test('is kept out of a page whose origin the server does not allow', async (t) => {
-    const strangers = await servePages(folder);
-    t.after(() => close(strangers));
-    const page = await openBrowser(t, originOf(strangers), [server.url]);
+    const pages = await servePages(folder);
+    t.after(() => close(pages));
+    const page = await openBrowser(t, originOf(pages), [server.url]);
     const seen = await page.evaluate(`(async () => {
       const { Client, Sandbox } = await import('@svc/sdk');
       const { apiUrl, apiKey } = ${JSON.stringify(settings)};

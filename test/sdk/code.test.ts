@@ -16,10 +16,10 @@ interface Message {
   readonly cancel?: boolean;
 }
 
-interface Told {
+interface RunRequest {
   readonly message: Message;
   readonly socket: WebSocket;
-  readonly tell: (event: string, data?: unknown) => void;
+  readonly send: (event: string, data?: unknown) => void;
 }
 
 const END = { status: 'success', result: null, exception: null, truncated: false };
@@ -27,7 +27,7 @@ const END = { status: 'success', result: null, exception: null, truncated: false
 /** A server whose connections for code say what `answer` says; nothing else is there. */
 async function startRuns(
   t: TestContext,
-  answer: (told: Told) => void,
+  answer: (request: RunRequest) => void,
   options: ClientOptions = {},
 ): Promise<{
   readonly messages: Message[];
@@ -44,9 +44,9 @@ async function startRuns(
     socket.on('message', (data: Buffer) => {
       const message = JSON.parse(data.toString()) as Message;
       messages.push(message);
-      const tell = (event: string, data: unknown = {}) =>
+      const send = (event: string, data: unknown = {}) =>
         socket.send(Buffer.from(`${JSON.stringify({ id: message.id, event, data })}\n`));
-      if (message.run !== undefined) answer({ message, socket, tell });
+      if (message.run !== undefined) answer({ message, socket, send });
     });
   });
   await once(server, 'listening');
@@ -62,13 +62,13 @@ async function startRuns(
 }
 
 test('runs at once share a connection, and each has its own output', async (t) => {
-  const waiting: Told[] = [];
-  const { run, connections } = await startRuns(t, (told) => waiting.push(told));
+  const waiting: RunRequest[] = [];
+  const { run, connections } = await startRuns(t, (request) => waiting.push(request));
   const both = Promise.all([run('a'), run('b')]);
   await waitUntil(() => waiting.length === 2);
-  for (const { message, tell } of waiting.toReversed()) {
-    tell('stdout', { text: `${message.run?.code} says\n` });
-    tell('end', END);
+  for (const { message, send } of waiting.toReversed()) {
+    send('stdout', { text: `${message.run?.code} says\n` });
+    send('end', END);
   }
   assert.deepEqual(
     (await both).map(({ output }) => output),
@@ -86,9 +86,9 @@ test('what is said in pieces, and what is said together, is heard all the same',
 });
 
 test('a connection that breaks before a word of a run is opened anew, and the run asked for by its name', async (t) => {
-  const { run, messages } = await startRuns(t, ({ message, socket, tell }) => {
+  const { run, messages } = await startRuns(t, ({ message, socket, send }) => {
     if (message.again === undefined) return socket.terminate();
-    return tell('end', END);
+    return send('end', END);
   });
   assert.equal((await run('x')).status, 'success');
   assert.deepEqual(
@@ -102,18 +102,18 @@ test('a connection that breaks before a word of a run is opened anew, and the ru
 
 test('one that breaks again is asked for by the name that it had first', async (t) => {
   let cuts = 0;
-  const { run, messages } = await startRuns(t, ({ socket, tell }) => {
+  const { run, messages } = await startRuns(t, ({ socket, send }) => {
     cuts += 1;
     if (cuts < 3) return socket.terminate();
-    return tell('end', END);
+    return send('end', END);
   });
   await run('x');
   assert.deepEqual(messages.at(-1)?.again, { connection: 'c1', id: 1 });
 });
 
 test('one of which something was heard is not asked for again', async (t) => {
-  const { run, messages } = await startRuns(t, ({ socket, tell }) => {
-    tell('stdout', { text: 'half' });
+  const { run, messages } = await startRuns(t, ({ socket, send }) => {
+    send('stdout', { text: 'half' });
     socket.close(1001, 'the server is shutting down');
   });
   await assert.rejects(run('x'), {
@@ -123,12 +123,12 @@ test('one of which something was heard is not asked for again', async (t) => {
   assert.equal(messages.length, 1);
 });
 
-test('a refusal that passes is asked again as something new, any other is told at once', async (t) => {
+test('a refusal that passes is asked again as something new, any other fails at once', async (t) => {
   const refusals = [
     { status: 429, error: { code: 'rate_limited', message: 'busy', details: { retry_after_seconds: 0 } } },
     { status: 400, error: { code: 'invalid_request', message: 'no', details: { field: 'language' } } },
   ];
-  const { run, messages } = await startRuns(t, ({ tell }) => tell('refused', refusals.shift()));
+  const { run, messages } = await startRuns(t, ({ send }) => send('refused', refusals.shift()));
   await assert.rejects(run('x'), (error) => {
     assert.ok(SvcError.is(error, 'invalid_request'));
     assert.deepEqual([error.status, error.details], [400, { field: 'language' }]);
@@ -144,9 +144,9 @@ test('a refusal that passes is asked again as something new, any other is told a
 });
 
 test('a signal that aborts cancels the run, and so does a listener that throws; the connection stays', async (t) => {
-  const { run, messages, connections } = await startRuns(t, ({ message, tell }) => {
-    if (message.run?.code === 'talk') tell('stdout', { text: 'hi' });
-    else if (message.run?.code === 'end') tell('end', END);
+  const { run, messages, connections } = await startRuns(t, ({ message, send }) => {
+    if (message.run?.code === 'talk') send('stdout', { text: 'hi' });
+    else if (message.run?.code === 'end') send('end', END);
   });
   const leave = new AbortController();
   const running = run('silent', { signal: leave.signal });
@@ -166,10 +166,10 @@ test('a signal that aborts cancels the run, and so does a listener that throws; 
 test('a server that says nothing has as long as any call; code that has begun takes as long as it likes', async (t) => {
   const { run } = await startRuns(
     t,
-    ({ message, tell }) => {
+    ({ message, send }) => {
       if (message.run?.code !== 'long') return;
-      tell('begun');
-      setTimeout(() => tell('end', END), 800);
+      send('begun');
+      setTimeout(() => send('end', END), 800);
     },
     { timeoutMs: 400 },
   );
@@ -177,25 +177,25 @@ test('a server that says nothing has as long as any call; code that has begun ta
   await assert.rejects(run('silent'), { code: 'timeout' });
 });
 
-test('who closes it while code runs is told; who lets it end gets the outcome', async (t) => {
-  const waiting: Told[] = [];
-  const { run, runs, connections } = await startRuns(t, (told) => waiting.push(told));
+test('closing it while code runs fails the run; a run that ends has its outcome', async (t) => {
+  const waiting: RunRequest[] = [];
+  const { run, runs, connections } = await startRuns(t, (request) => waiting.push(request));
   const kept = run('a');
   await waitUntil(() => waiting.length === 1);
   runs.closeWhenIdle();
   const later = run('b', { signal: AbortSignal.timeout(60_000) });
   await waitUntil(() => waiting.length === 2);
-  waiting[0]?.tell('end', END);
+  waiting[0]?.send('end', END);
   assert.equal((await kept).status, 'success');
   await waitUntil(() => waiting[0]?.socket.readyState === 3, 'the first connection is closed');
-  waiting[1]?.tell('stdout', { text: 'x' });
-  waiting[1]?.tell('end', END);
+  waiting[1]?.send('stdout', { text: 'x' });
+  waiting[1]?.send('end', END);
   assert.equal((await later).output, 'x');
   assert.equal(connections(), 2);
   const heard = Promise.withResolvers<string>();
   const cut = run('c', { onStdout: heard.resolve });
   await waitUntil(() => waiting.length === 3);
-  waiting[2]?.tell('stdout', { text: 'half' });
+  waiting[2]?.send('stdout', { text: 'half' });
   assert.equal(await heard.promise, 'half');
   runs.close();
   await assert.rejects(cut, { code: 'connection_failed' });

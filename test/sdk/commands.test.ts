@@ -175,7 +175,7 @@ test('a sandbox that does not run says so, and runs commands again once it is st
   );
 });
 
-test('a command line in the place of a program is told apart, with what to call instead', async () => {
+test('a command line in the place of a program is detected, with what to call instead', async () => {
   const { sandbox } = real;
   const asked = [sandbox.exec('echo hi'), sandbox.commands.start('echo hi')];
   for (const refused of await Promise.allSettled(asked)) {
@@ -185,7 +185,7 @@ test('a command line in the place of a program is told apart, with what to call 
   }
 });
 
-test('a run tells what it prints as it comes, whole characters at a time, and ends with its listener', async () => {
+test('a run reports its output as it comes, whole characters at a time, and ends with its listener', async () => {
   const { sandbox } = real;
   const heard: string[] = [];
   const script = "printf '\\303'; sleep 0.1; printf '\\251\\n'; echo err >&2";

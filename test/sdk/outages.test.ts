@@ -31,7 +31,7 @@ async function startedServer(t: { after(work: () => Promise<void>): void }): Pro
   };
 }
 
-test('after a restart of the server the same objects go on, and what was under way is told', async (t) => {
+test('after a restart of the server the same objects go on, and calls in progress fail', async (t) => {
   const { client, restart } = await startedServer(t);
   const sandbox = await Sandbox.create({ client, name: 'box', image: BUSYBOX });
   await sandbox.files.write('/tmp/kept', 'here');
@@ -46,7 +46,7 @@ test('after a restart of the server the same objects go on, and what was under w
   for (const failure of await Promise.all([late, waiting])) {
     assert.ok(SvcError.is(failure, 'connection_failed'), String(failure));
   }
-  // It is watched again when the gap is told.
+  // It is watched again when the gap is reported.
   assert.deepEqual((await first).value, { type: 'overflow' });
   await sandbox.files.remove('/tmp/kept-not');
   assert.deepEqual((await changes.next()).value, { type: 'removed', path: 'kept-not', kind: 'file' });

@@ -63,14 +63,14 @@ test('a sandbox whose image is unknown is a failed start that says so', async ()
   await sandbox.remove();
 });
 
-test('a taken name, a bad option and a bad key are told apart', async () => {
+test('a taken name, a bad option and a bad key are distinguished', async () => {
   const { client, server } = real;
   const again = Sandbox.create({ client, name: 'shared', image: BUSYBOX });
   await assert.rejects(again, (error) => SvcError.is(error, 'name_already_exists') && error.status === 409);
   const tiny = Sandbox.create({ client, image: BUSYBOX, memoryMib: 1 });
   await assert.rejects(tiny, (error) => SvcError.is(error, 'invalid_request') && error.requestId !== null);
-  const stranger = new Client({ apiUrl: server.url, apiKey: 'svc_nonsense' });
-  const refused = Sandbox.connect('shared', { client: stranger });
+  const badClient = new Client({ apiUrl: server.url, apiKey: 'svc_nonsense' });
+  const refused = Sandbox.connect('shared', { client: badClient });
   await assert.rejects(refused, (error) => SvcError.is(error, 'invalid_api_key'));
 });
 

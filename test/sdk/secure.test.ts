@@ -72,8 +72,8 @@ test('a channel is encrypted for a server whose certificate is known, and refuse
   assert.equal(stdout.length, 3_000_000);
   // Servers with several certificates choose by the server name, and some refuse connections without one.
   assert.equal(asked.at(-1), 'localhost');
-  const stranger = `wss://127.0.0.1:${port}/v1/sandboxes/${sandboxId}/agent`;
-  await assert.rejects(dialNode({ ...request, url: stranger }), (error) =>
+  const untrusted = `wss://127.0.0.1:${port}/v1/sandboxes/${sandboxId}/agent`;
+  await assert.rejects(dialNode({ ...request, url: untrusted }), (error) =>
     SvcError.is(error, 'connection_failed'),
   );
 });

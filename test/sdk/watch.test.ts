@@ -4,10 +4,10 @@ import { Sandbox, SvcError, Volume, type FileChange, type FileWatch } from '@svc
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { useRealServer } from './real-server.ts';
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 const real = useRealServer();
 
-const patience = () => AbortSignal.timeout(PATIENCE_MS);
+const deadline = () => AbortSignal.timeout(TIMEOUT_MS);
 
 function text(change: FileChange): string {
   if (change.type === 'overflow') return change.type;
@@ -18,7 +18,7 @@ function text(change: FileChange): string {
 /** Reads up to a change, which must come. What is written in pieces is modified once or more: left out. */
 async function readUntil(watch: FileWatch, last: RegExp): Promise<string[]> {
   const changes: string[] = [];
-  const timer = setTimeout(() => watch.close(), PATIENCE_MS);
+  const timer = setTimeout(() => watch.close(), TIMEOUT_MS);
   for await (const change of watch) {
     if (change.type !== 'modified') changes.push(text(change));
     if (last.test(changes.at(-1) ?? '')) break;
@@ -39,7 +39,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
     after(() => sandbox?.close());
 
-    test('changes of processes and of clients are told, in folders that are there and in new ones', async () => {
+    test('changes of processes and of clients are reported, in folders that are there and in new ones', async () => {
       await sandbox.files.mkdir('/project/old');
       await using watch = await sandbox.files.watch('/project', { recursive: true });
       assert.equal(watch.path, '/project');
@@ -67,7 +67,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
 
     test('a single file can be watched, also one of the image', async () => {
-      await using watch = await sandbox.files.watch('/etc/passwd', { signal: patience() });
+      await using watch = await sandbox.files.watch('/etc/passwd', { signal: deadline() });
       await sandbox.shell('echo >> /etc/passwd');
       for await (const change of watch) {
         if (change.type !== 'modified') continue;
@@ -78,7 +78,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
 
     test('a watch ends with what it watches, and when its owner says so', async () => {
       await sandbox.files.mkdir('/gone');
-      const gone = await sandbox.files.watch('/gone', { signal: patience() });
+      const gone = await sandbox.files.watch('/gone', { signal: deadline() });
       await sandbox.files.remove('/gone');
       assert.deepEqual((await Array.fromAsync(gone)).map(text), ['removed /']);
       const controller = new AbortController();
@@ -95,7 +95,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
   });
 }
 
-test('on containers, what is written into a volume from outside is told too', async () => {
+test('on containers, what is written into a volume from outside is reported too', async () => {
   const { client } = real;
   const sandbox = await Sandbox.connect('container', { client });
   await using watch = await sandbox.files.watch('/shared');

@@ -39,7 +39,7 @@ const BESIDES = [
   'admin.sock',
 ];
 
-interface Scene {
+interface Fixture {
   readonly dataFolder: string;
   /** A file that only root may read. */
   readonly victim: string;
@@ -47,7 +47,7 @@ interface Scene {
   readonly empty: string;
 }
 
-async function prepare(t: TestContext): Promise<Scene> {
+async function prepare(t: TestContext): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-links-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await chmod(folder, 0o755);
@@ -62,12 +62,12 @@ async function prepare(t: TestContext): Promise<Scene> {
 }
 
 /** As the server's user. */
-function attack(scene: Scene, script: string): void {
-  const cwd = join(scene.dataFolder, 'server');
-  execFileSync('sh', ['-euc', script], { cwd, ...installationUser(scene.dataFolder) });
+function attack(fixture: Fixture, script: string): void {
+  const cwd = join(fixture.dataFolder, 'server');
+  execFileSync('sh', ['-euc', script], { cwd, ...installationUser(fixture.dataFolder) });
 }
 
-async function look({ victim, empty }: Scene): Promise<unknown> {
+async function look({ victim, empty }: Fixture): Promise<unknown> {
   const { uid, gid, mode, size, mtimeMs, ino, nlink } = await lstat(victim);
   const content = await readFile(victim, 'utf8');
   const isMade = await lstat(empty).then(
@@ -77,8 +77,8 @@ async function look({ victim, empty }: Scene): Promise<unknown> {
   return { uid, gid, mode, size, mtimeMs, ino, nlink, content, isMade };
 }
 
-async function run(scene: Scene, words: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await exec(SVC, ['--path', scene.dataFolder, ...words]).catch(
+async function run(fixture: Fixture, words: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await exec(SVC, ['--path', fixture.dataFolder, ...words]).catch(
     (failure: { stdout: string; stderr: string }) => failure,
   );
   return stdout + stderr;
@@ -90,28 +90,28 @@ for (const [what, target] of [
 ] as const) {
   for (const names of [BESIDES, ['store.db']]) {
     test(`links (${names.join(', ')}) to ${what} lead no command of root there`, async (t) => {
-      const scene = await prepare(t);
-      const before = await look(scene);
-      attack(scene, names.map((name) => `ln -sfT ${scene[target]} ${name}`).join('; '));
-      const said = await Promise.all(COMMANDS.map((words) => run(scene, words)));
-      assert.deepEqual(await look(scene), before, said.join('\n'));
-      assert.ok(!said.join('\n').includes(CONTENT), 'a command tells what the file holds');
+      const fixture = await prepare(t);
+      const before = await look(fixture);
+      attack(fixture, names.map((name) => `ln -sfT ${fixture[target]} ${name}`).join('; '));
+      const said = await Promise.all(COMMANDS.map((words) => run(fixture, words)));
+      assert.deepEqual(await look(fixture), before, said.join('\n'));
+      assert.ok(!said.join('\n').includes(CONTENT), 'a command prints what the file holds');
     });
   }
 }
 
 test('what root makes before the first start and later belongs to the server user', async (t) => {
-  const scene = await prepare(t);
+  const fixture = await prepare(t);
   for (const words of [
     ['server', 'keygen'],
     ['apikey', 'create'],
     ['audit', 'verify'],
   ]) {
-    await exec(SVC, ['--path', scene.dataFolder, ...words]);
+    await exec(SVC, ['--path', fixture.dataFolder, ...words]);
   }
-  const folder = join(scene.dataFolder, 'server');
+  const folder = join(fixture.dataFolder, 'server');
   for (const name of ['.', ...(await readdir(folder))]) {
-    assert.equal((await lstat(join(folder, name))).uid, installationUser(scene.dataFolder).uid, name);
+    assert.equal((await lstat(join(folder, name))).uid, installationUser(fixture.dataFolder).uid, name);
   }
 });
 
@@ -120,7 +120,7 @@ test('a program of one installation cannot connect to the engine of another', as
   const at = (...words: string[]) => exec(SVC, ['--path', one.dataFolder, 'engine', ...words]);
   await at('start', '--detach', '--isolation', 'container', '--prepared-slots', '0');
   await using _engine = { [Symbol.asyncDispose]: async () => void (await at('stop')) };
-  const ownerOf = async ({ dataFolder }: Scene) => {
+  const ownerOf = async ({ dataFolder }: Fixture) => {
     const { uid, gid } = await lstat(join(dataFolder, 'server'));
     return { uid, gid };
   };

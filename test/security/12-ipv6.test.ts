@@ -83,10 +83,10 @@ for (const isolation of CLASSES) {
     test('packets with a forged source address are dropped', async () => {
       const { address: other } = await linkOf(victim);
       const forged = [other, '2001:db8::7', 'fe80::7', link.gateway];
-      const told = await attack('forge', link.gateway, ...forged, link.address);
-      assert.ok(told.endsWith(`${link.address} ok\n`), told);
+      const output = await attack('forge', link.gateway, ...forged, link.address);
+      assert.ok(output.endsWith(`${link.address} ok\n`), output);
       // gVisor's own kernel sends none of them.
-      if (isolation === 'container') assert.equal(told.match(/ ok$/gm)?.length, forged.length + 1, told);
+      if (isolation === 'container') assert.equal(output.match(/ ok$/gm)?.length, forged.length + 1, output);
       await waitUntil(async () => (await seen('sources')).includes(link.address));
       for (const address of forged) assert.ok(!(await seen('sources')).includes(address), address);
     });

@@ -158,7 +158,7 @@ const NOTHING = {
   frames: [],
   leaked: null,
   opened: null,
-  told: [],
+  loaded: [],
 };
 
 /** Runs in the page: tries everything that pages can, and returns what came of it. */
@@ -225,7 +225,7 @@ function attackOn(api: string, victim: string, victimId: string): string {
     document.cookie = 'svc_preview_token=svc_preview_x; path=/; domain=${DOMAIN}';
     document.cookie = 'svc_preview_token=svc_preview_y; path=/secret.js; domain=${DOMAIN}';
     // Tags send no Origin. What they load they cannot read, but whether it came they are told.
-    const told = [];
+    const loaded = [];
     const ask = (tag, field, url) => new Promise((resolve) => {
       const element = Object.assign(document.createElement(tag), { rel: 'stylesheet', [field]: url });
       element.onload = () => resolve('load');
@@ -235,9 +235,9 @@ function attackOn(api: string, victim: string, victimId: string): string {
     });
     for (const [tag, field] of [['script', 'src'], ['img', 'src'], ['link', 'href'], ['object', 'data'], ['video', 'src']])
       for (const path of ['/v1/sandboxes/${victimId}', '/v1/sandboxes/none', '/assets/none', '/docs', '/openapi.json'])
-        if (await ask(tag, field, api + path) === 'load') told.push([tag, path]);
+        if (await ask(tag, field, api + path) === 'load') loaded.push([tag, path]);
     let opened = null;
     try { opened = window.open(victim)?.document.title ?? null; } catch {}
-    return { cookie, read, sockets, frames, leaked: window.leaked ?? null, opened: opened === '' ? null : opened, told };
+    return { cookie, read, sockets, frames, leaked: window.leaked ?? null, opened: opened === '' ? null : opened, loaded };
   })()`;
 }

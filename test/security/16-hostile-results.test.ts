@@ -83,9 +83,9 @@ test('results of a sandbox run no script in the dashboard', IN_A_BROWSER, async 
     const found = await page.evaluate(
       `[window.broken ?? null, ${title === null ? 'null' : 'document.title'}, !!document.querySelector('nav'), ${INVISIBLE}.exec(${TEXTS})]`,
     );
-    const told = complaints.slice(known);
+    const reports = complaints.slice(known);
     known = complaints.length;
-    assert.deepEqual([found, elsewhere.asked.splice(0), told], [[null, title, true, null], [], []]);
+    assert.deepEqual([found, elsewhere.asked.splice(0), reports], [[null, title, true, null], [], []]);
   };
   const run = async (code: string) => {
     await open(`${home}/code`);

@@ -270,9 +270,9 @@ async function send(
   });
   const text = await response.text();
   // A stream tells how it went in its last event.
-  const [, told] = /^event: error\ndata: (.*)$/m.exec(text) ?? [];
-  if (response.ok && told === undefined) return { status: response.status, message: '', field: '' };
-  const { error } = JSON.parse(told ?? text) as {
+  const [, failure] = /^event: error\ndata: (.*)$/m.exec(text) ?? [];
+  if (response.ok && failure === undefined) return { status: response.status, message: '', field: '' };
+  const { error } = JSON.parse(failure ?? text) as {
     error: { message: string; details: { field?: string } | null };
   };
   return { status: response.status, message: error.message, field: error.details?.field ?? '' };

@@ -25,7 +25,7 @@ static struct sockaddr_in6 place(const char *address, uint16_t port) {
   return result;
 }
 
-static void tell(const char *name, long result) { printf("%s %s\n", name, result < 0 ? strerrorname_np(errno) : "ok"); }
+static void report(const char *name, long result) { printf("%s %s\n", name, result < 0 ? strerrorname_np(errno) : "ok"); }
 
 /** A datagram under an address of another sandbox. Binding to it needs no right. */
 static void forge(const char *from, const char *to) {
@@ -34,7 +34,7 @@ static void forge(const char *from, const char *to) {
   setsockopt(fd, IPPROTO_IPV6, FREEBIND, &yes, sizeof yes);
   long result = bind(fd, (void *)&source, sizeof source);
   if (result == 0) result = sendto(fd, "x", 1, 0, (void *)&target, sizeof target);
-  tell(from, result);
+  report(from, result);
   close(fd);
 }
 
@@ -43,7 +43,7 @@ static void advertise(const char *gateway) {
   static const uint8_t kinds[] = {130, 131, 132, 133, 134, 135, 136, 137, 143};
   const char *targets[] = {"ff02::1", gateway};
   int fd = socket(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6), hops = 255;
-  if (fd < 0) return tell("raw", -1);
+  if (fd < 0) return report("raw", -1);
   setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof hops);
   setsockopt(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, &hops, sizeof hops);
   for (size_t i = 0; i < sizeof kinds * 2; i++) {
@@ -51,7 +51,7 @@ static void advertise(const char *gateway) {
     uint8_t message[32] = {kinds[i / 2]};
     char name[16];
     snprintf(name, sizeof name, "type%d", kinds[i / 2]);
-    tell(name, sendto(fd, message, sizeof message, 0, (void *)&target, sizeof target));
+    report(name, sendto(fd, message, sizeof message, 0, (void *)&target, sizeof target));
   }
   close(fd);
 }
@@ -65,7 +65,7 @@ static void flood(void) {
     struct sockaddr_in6 target = place(address, DISCARD);
     sendto(fd, "x", 1, MSG_DONTWAIT, (void *)&target, sizeof target);
   }
-  tell("flood", 0);
+  report("flood", 0);
   close(fd);
 }
 

@@ -48,7 +48,10 @@ for (const [name, operation] of TABLE) {
     const refuse = async (call: Call, world: World) => {
       const weak = bad.weak[operation.role]?.[audience];
       if (weak !== undefined) expect(await call(name, { ...blank, as: weak }), 403);
-      return await call(name, { ...blank, as: audience === 'user' ? world.stranger.token : (weak ?? null) });
+      return await call(name, {
+        ...blank,
+        as: audience === 'user' ? world.otherTenant.token : (weak ?? null),
+      });
     };
     everyOperation.add(name, 'forbidden', refuse, audience);
   }
@@ -138,8 +141,8 @@ function hasRequired(schema: RestOperation['body']): boolean {
 
 async function makeBad(world: World): Promise<Bad> {
   const call = world.caller('user');
-  const key = async (as?: string) => (await call('apiKeys.create', asker(as))).body;
-  const [revokedKey, revokedToken] = [await key(), (await call('tokens.create', asker())).body];
+  const key = async (as?: string) => (await call('apiKeys.create', callerParts(as))).body;
+  const [revokedKey, revokedToken] = [await key(), (await call('tokens.create', callerParts())).body];
   await call('apiKeys.revoke', { params: { id: revokedKey.id } });
   await call('tokens.revoke', { params: { id: revokedToken.id } });
   const [member, admin] = [await world.person('member'), await world.person('admin')];
@@ -160,6 +163,6 @@ async function makeBad(world: World): Promise<Bad> {
   };
 }
 
-function asker(as?: string): Parts {
+function callerParts(as?: string): Parts {
   return { body: { name: 'test' }, ...(as === undefined ? {} : { as }) };
 }

@@ -33,8 +33,8 @@ people.add('organizations.create', 'ok', async (call, world) => {
   assert.equal((await call('organizations.get', { params: { slug } })).body.role, 'owner');
   return reply;
 });
-people.add('organizations.create', 'name_already_exists', async (call, { stranger }) => {
-  return await call('organizations.create', { body: { name: 'Taken', slug: stranger.slug } });
+people.add('organizations.create', 'name_already_exists', async (call, { otherTenant }) => {
+  return await call('organizations.create', { body: { name: 'Taken', slug: otherTenant.slug } });
 });
 people.add('organizations.update', 'ok', async (call, world) => {
   const slug = await organizationOf(call, world);
@@ -45,8 +45,8 @@ people.add('organizations.update', 'ok', async (call, world) => {
   assert.equal((await call('organizations.get', { params: { slug: body.slug } })).body.id, moved.body.id);
   return reply;
 });
-people.add('organizations.update', 'name_already_exists', async (call, { stranger }) => {
-  return await call('organizations.update', { body: { slug: stranger.slug } });
+people.add('organizations.update', 'name_already_exists', async (call, { otherTenant }) => {
+  return await call('organizations.update', { body: { slug: otherTenant.slug } });
 });
 people.add('organizations.remove', 'ok', async (call, world) => {
   const slug = await organizationOf(call, world);
@@ -154,7 +154,7 @@ for (const [operation, status] of [
   });
   people.add(operation, 'forbidden', async (call, world) => {
     const { token } = await invite(call, `${world.fresh('invited')}@acme.example`);
-    return await call(operation, { params: { token }, as: world.stranger.token });
+    return await call(operation, { params: { token }, as: world.otherTenant.token });
   });
 }
 

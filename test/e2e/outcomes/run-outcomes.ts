@@ -127,10 +127,10 @@ class Suspicious {
     assert.equal(anonymous.status, 401, 'without a credential');
     const { path, audience } = addressOf(spec, this.#way);
     if (!path.includes('{')) return;
-    const credential = this.#world.credentialOf(audience, this.#world.stranger);
-    const stranger = await call(this.#operation, { ...parts, as: credential });
+    const credential = this.#world.credentialOf(audience, this.#world.otherTenant);
+    const refused = await call(this.#operation, { ...parts, as: credential });
     const expected = path.includes('{slug}') || path.includes('{token}') ? 403 : 404;
-    assert.equal(stranger.status, expected, `a stranger: ${JSON.stringify(stranger.body)}`);
+    assert.equal(refused.status, expected, `another organization: ${JSON.stringify(refused.body)}`);
   }
 
   async #twice(parts: Parts): Promise<Reply> {

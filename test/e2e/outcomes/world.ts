@@ -46,17 +46,17 @@ export interface Tenant {
 export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 const OWNER = 'owner@acme.example';
 
-/** A real server on a real engine, with an organization to act in and strangers. */
+/** A real server on a real engine, with an organization to act in, and another one. */
 export class World {
   server: TestServer;
   readonly acme: Tenant;
   /** Of another organization. */
-  readonly stranger: Tenant;
+  readonly otherTenant: Tenant;
 
-  private constructor(server: TestServer, acme: Tenant, stranger: Tenant) {
+  private constructor(server: TestServer, acme: Tenant, otherTenant: Tenant) {
     this.server = server;
     this.acme = acme;
-    this.stranger = stranger;
+    this.otherTenant = otherTenant;
   }
 
   static async start(args: readonly string[] = []): Promise<World> {

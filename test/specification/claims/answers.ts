@@ -134,8 +134,8 @@ export const endpointClaims: readonly Claim[] = [
     async (ground) => {
       const { id, name } = await ground.running();
       const path = `/sandboxes/by-name/${name}`;
-      const stranger = await ground.rest('DELETE', path, { as: null });
-      assert.deepEqual([stranger.status, stranger.body.error.code], [401, 'invalid_api_key']);
+      const refused = await ground.rest('DELETE', path, { as: null });
+      assert.deepEqual([refused.status, refused.body.error.code], [401, 'invalid_api_key']);
       const { status, body } = await ground.rest('DELETE', path);
       assert.deepEqual([status, Object.keys(body)], [200, ['message']]);
       await ground.untilEngineForgot(id);
@@ -198,8 +198,8 @@ export const endpointClaims: readonly Claim[] = [
       assert.deepEqual([status, Object.keys(body)], [200, ['rows', 'sandboxes']]);
       const known = new Set(body.sandboxes.map(({ id }: Json) => id));
       for (const { sandbox_id: id } of body.rows) assert.ok(known.has(id));
-      const stranger = await ground.rest('GET', '/billing/usage/sandbox', { as: null });
-      assert.deepEqual([stranger.status, stranger.body.error.code], [401, 'invalid_api_key']);
+      const refused = await ground.rest('GET', '/billing/usage/sandbox', { as: null });
+      assert.deepEqual([refused.status, refused.body.error.code], [401, 'invalid_api_key']);
     },
   ),
 ];

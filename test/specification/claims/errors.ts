@@ -21,7 +21,7 @@ function answered(code: ErrorCode, says: string, how: string, ask: Ask): Claim {
 }
 
 /** The same over JSON-RPC, where the code is in `data`. */
-function told(
+function rejected(
   code: ErrorCode,
   says: string,
   how: string,
@@ -70,7 +70,7 @@ export const requestErrorClaims: readonly Claim[] = [
       await ground.rest('GET', `/volumes/${await hostVolume(ground)}/files/stat`, { headers: path('../x') }),
   ),
   answered('invalid_cursor', 'The cursor is of no page', 'a made-up one', get('/sandboxes?cursor=made-up')),
-  told('invalid_image', 'The image is no image', 'a reference that is none', () =>
+  rejected('invalid_image', 'The image is no image', 'a reference that is none', () =>
     Promise.resolve(['sandbox.start', { sandbox: 'bad', config: { image: 'No Image!' } }]),
   ),
   answered('invalid_api_key', 'No valid credential', 'a request without one', (ground) =>
@@ -244,11 +244,15 @@ export const stateErrorClaims: readonly Claim[] = [
       await assert.rejects(ground.server.engine.client.images.removeImage(BUSYBOX), { code: 'image_in_use' });
     },
   ),
-  told('image_not_found', 'There is no such image', 'a name of this host that was not imported', (ground) =>
-    Promise.resolve([
-      'sandbox.start',
-      { sandbox: ground.fresh('bad'), namespace: 'rpc', config: { image: 'svc/absent' } },
-    ]),
+  rejected(
+    'image_not_found',
+    'There is no such image',
+    'a name of this host that was not imported',
+    (ground) =>
+      Promise.resolve([
+        'sandbox.start',
+        { sandbox: ground.fresh('bad'), namespace: 'rpc', config: { image: 'svc/absent' } },
+      ]),
   ),
   claimOnce(
     'error.image_pull_failed',
@@ -269,7 +273,7 @@ export const stateErrorClaims: readonly Claim[] = [
       }
     },
   ),
-  told('exec_timeout', 'The command ran longer than it was given', 'one that sleeps', async (ground) => {
+  rejected('exec_timeout', 'The command ran longer than it was given', 'one that sleeps', async (ground) => {
     const { name } = await plainBox(ground);
     return [
       'sandbox.command.run',
