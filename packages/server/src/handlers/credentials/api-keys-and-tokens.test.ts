@@ -61,6 +61,20 @@ test('members see and revoke the keys that they made, admins all of them', async
   assert.equal(await revoke(admin.key, ofMember.id), 200);
 });
 
+test('a key opens no more than the role of the member who made it', async (t) => {
+  const { server, person, organization } = await startWithPeople(t);
+  const [admin, member] = await Promise.all(['a', 'm'].map(person));
+  assert.ok(admin && member);
+  await organization('acme', { admin, member });
+  const statusesOf = async ({ key }: { readonly key: string }) => {
+    const made = await server.rest('POST', '/orgs/acme/api-keys', { key, body: { name: 'x' } });
+    const paths = ['/sandboxes', '/events', '/webhooks'];
+    return await Promise.all(paths.map(async (path) => (await server.rest('GET', path, made.body)).status));
+  };
+  assert.deepEqual(await statusesOf(admin), [200, 200, 200]);
+  assert.deepEqual(await statusesOf(member), [200, 403, 403]);
+});
+
 test('an expiry in the past, or that is no date, is 400; an expired credential is 401', async (t) => {
   const { server, person, organization, apiKey } = await startWithPeople(t);
   const member = await person('m');
