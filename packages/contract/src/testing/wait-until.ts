@@ -5,8 +5,12 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
+const MIN_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 200;
+
 /**
- * Polls until the condition holds: for state changes without an event.
+ * Polls until the condition holds: for state changes without an event. The pauses grow with the time waited, because polls
+ * slow down what they wait for, and add at most a tenth to the wait.
  * @throws when it does not hold in time; the limit allows for a busy machine
  */
 export async function waitUntil(
@@ -15,9 +19,10 @@ export async function waitUntil(
 ): Promise<void> {
   const { what = condition.toString(), timeoutMs = 60_000 } =
     typeof about === 'string' ? { what: about } : about;
-  const deadline = performance.now() + timeoutMs;
+  const begun = performance.now();
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`after ${timeoutMs} ms still waiting until ${what}`);
-    await delay(10);
+    const waitedMs = performance.now() - begun;
+    if (waitedMs > timeoutMs) throw new Error(`after ${timeoutMs} ms still waiting until ${what}`);
+    await delay(Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, waitedMs / 10)));
   }
 }
