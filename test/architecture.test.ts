@@ -155,7 +155,7 @@ test('shipped code imports no tests', () => {
   assert.deepEqual(offences, []);
 });
 
-test("the engine's client door loads nothing of the engine but leaves", () => {
+test("the engine's client module loads only leaf modules of the engine", () => {
   const isLeaf = (path: string) =>
     shipped.some((file) => file.path === path && relativeImports(file).every(({ kind }) => kind === 'type'));
   const offences = shipped

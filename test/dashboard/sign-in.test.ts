@@ -156,7 +156,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
     },
   );
 
-  await t.test('nothing of the session is in reach of a script, and only the theme is kept', async () => {
+  await t.test('scripts cannot read the session, and only the theme is stored', async () => {
     await signInAs('first@example.com');
     await page.getByRole('heading', { name: 'default' }).waitFor();
     assert.equal(await page.evaluate('document.cookie'), '');

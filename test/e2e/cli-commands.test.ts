@@ -209,7 +209,7 @@ test('a server that is not there is named, with the command that starts one', as
   assert.ok(!wrong.stderr.includes('svc_wrong'));
 });
 
-test('a limit that stands in the way is told as svc quota shows it', async (t) => {
+test('a reached limit is reported with the numbers of svc quota', async (t) => {
   const { svc } = cli;
   const here = ['--path', svc.server.engine.folder];
   const limit = async (value: string) =>

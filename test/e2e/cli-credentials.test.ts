@@ -46,7 +46,7 @@ test('the key of the hint arrives in the variable alone, whichever way it is typ
   assert.deepEqual(Object.keys(shown), ['token', 'expires', 'namespace']);
 });
 
-test('at a terminal the key comes with what there is to say about it', async (t) => {
+test('at a terminal the key is printed with advice', async (t) => {
   const { folder, env } = await freshLine(t);
   await using tmux = await Tmux.open(folder, env);
   await tmux.line(`clear; ${SVC} server keygen`);

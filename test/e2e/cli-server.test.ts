@@ -67,7 +67,7 @@ async function serverLine(t: TestContext) {
   return { folder, line, start };
 }
 
-test('start, status, logs and stop tell what is and what to do next, each with its code', async (t) => {
+test('start, status, logs and stop print the state and the next command, each with its exit code', async (t) => {
   const { folder, line, start } = await serverLine(t);
   const idle = await line('status');
   assert.deepEqual(
@@ -121,7 +121,7 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   assert.equal((await line('stop')).stdout, `no server runs on the data folder ${folder}\n`);
 });
 
-test('without a terminal the command becomes the server: ending the one ends the other, and systemd is told when it serves and that it lives', async (t) => {
+test('without a terminal the command becomes the server: ending one ends the other, and systemd gets readiness and watchdog messages', async (t) => {
   const { folder, line } = await serverLine(t);
   const words = ['server', 'start', '--run-as', '64555:64555', '--port', '0', '--dev', ...NO_ENGINE];
   const socket = join(folder, 'notify.sock');

@@ -122,7 +122,7 @@ for (const [isolation, language, image] of PLACES) {
   });
 }
 
-describe('what is said about code contexts that are not there', { concurrency: false }, () => {
+describe('errors of missing code contexts', { concurrency: false }, () => {
   let box: Sandbox;
   before(async () => {
     box = await Sandbox.create({ client, name: 'refusals', image: 'python' });

@@ -68,7 +68,7 @@ test('attach shows what is written from now on, and ends as the main command doe
   await svc.succeed(['rm', 'talker']);
 });
 
-test('a port without one of the host gets any, which is told and works', async () => {
+test('a port without a host port gets a free one, which is printed and works', async () => {
   const { svc } = cli;
   const serve = 'mkdir /www; echo hello > /www/index.html; exec httpd -f -p 80 -h /www';
   const words = ['run', '-d', '--name', 'web', '-p', '80', BUSYBOX, 'sh', '-c', serve];
@@ -145,7 +145,7 @@ test('a list is filtered and formatted for scripts', async () => {
   await svc.succeed(['rm', 'resting']);
 });
 
-test('version and info tell of both sides, and of a server that is away', async () => {
+test('version and info report client and server, and a server that is away', async () => {
   const { svc } = cli;
   assert.match(await svc.succeed(['version']), /^svc +\d+\.\d+\.\d+\nserver +\S+ at http:/);
   const away = await svc.run(['version'], { env: { ...svc.env, SVC_API_URL: 'http://127.0.0.1:1' } });

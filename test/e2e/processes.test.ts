@@ -263,7 +263,7 @@ for (const isolation of ['container', 'gvisor']) {
       await start('true', { name: 'only' });
     });
 
-    test('what was done to processes is in the audit log, with who did it', async () => {
+    test('operations on processes are in the audit log, with their caller', async () => {
       const { id } = await start('sleep 100', { name: 'audited', env: { TOKEN: 'secret-word' } });
       await rest('POST', `/${box}/processes/audited/signal`, { signal: 10 });
       await rest('DELETE', `/${box}/processes/audited`);

@@ -92,7 +92,7 @@ test('metrics of a running sandbox come from the kernel', async () => {
   await stop(id);
 });
 
-test('capabilities tell what this host can isolate with, and why not', async () => {
+test('capabilities report the isolation classes of this host, and why one is missing', async () => {
   const { status, body } = await rest('GET', '/capabilities');
   assert.equal(status, 200);
   const names = new Set(body.isolation.classes.map((each: Json) => each.name));

@@ -92,7 +92,7 @@ async function untilItListens(folder: string): Promise<string> {
   return url;
 }
 
-test('a user who is not root gets a server of their own, and is told what it lacks', async (t) => {
+test('a user who is not root gets a server of their own, and a list of what it lacks', async (t) => {
   const folder = await makeDataFolder(t, OTHER_USER);
   start(folder, { user: OTHER_USER, args: ['--dev'], checkout: await showCheckout(t, 'everybody') });
   const url = await untilItListens(folder);
@@ -103,7 +103,7 @@ test('a user who is not root gets a server of their own, and is told what it lac
   });
 });
 
-test('a user who may not write the data folder is told which one and what to do', async (t) => {
+test('a data folder that the user may not write is named, with what to do', async (t) => {
   const folder = await makeDataFolder(t);
   const checkout = await showCheckout(t, 'everybody');
   const started = start(join(folder, 'inside'), { user: OTHER_USER, checkout });

@@ -171,7 +171,7 @@ test('a server elsewhere uses an engine by its socket, which says whose it is to
   assert.equal((await elsewhere.svc(...words, '--run-as', '64556:64557')).code, 0);
   const remedy = /is not for user 64556; start the engine with `svc engine start --socket-owner 64556:64557`/;
   const reason = async () => (await readStatus(elsewhere.folder))?.engine.reason ?? '';
-  await waitUntil(async () => remedy.test(await reason()), { ...SLOW, what: 'the remedy is told' });
+  await waitUntil(async () => remedy.test(await reason()), { ...SLOW, what: 'the remedy is reported' });
   assert.equal((await elsewhere.svc('server', 'stop')).code, 0);
   await rm(elsewhere.folder, { recursive: true });
   await mkdir(elsewhere.folder, { mode: 0o711 });

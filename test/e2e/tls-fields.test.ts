@@ -114,7 +114,7 @@ test('with trust_host_cas programs inside trust whom the host trusts', async () 
   assert.ok(!(await sh(bundle)).stdout.includes(first.trim()));
 });
 
-test('a violation is told with the action of its secret, of all, or the default, and logged unless that is block', async () => {
+test('a violation is reported with the action of its secret, of all, or the default, and logged unless that is block', async () => {
   await setTls({ enabled: true, upstream_ca_cert: [web.certificate] });
   const entry = {
     env_var: 'KEY',

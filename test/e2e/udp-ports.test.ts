@@ -80,7 +80,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
     after(() => box.remove());
 
-    test('many clients are told apart, and each gets its answers', async (t) => {
+    test('many clients are distinguished, and each gets its answers', async (t) => {
       const sockets = await Promise.all(Array.from({ length: 30 }, () => openUdp(t)));
       const who = await Promise.all(sockets.map((socket) => askWho(socket, port)));
       assert.equal(new Set(who).size, sockets.length);

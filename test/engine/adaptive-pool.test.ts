@@ -96,7 +96,7 @@ for (const isolation of CLASSES) {
   });
 }
 
-test('an image of which some wait can be removed, and nothing of it is left', async () => {
+test('an image of waiting sandboxes can be removed, and leaves nothing behind', async () => {
   const sandbox = await startSandbox(engine, 'container');
   const [handle = ''] = await waitUntilSome();
   await sandbox.remove();

@@ -161,7 +161,7 @@ for (const isolation of CLASSES) {
         assert.ok(!mounts.includes(path), `${path} in ${mounts}`);
     });
 
-    test('files that tell about the host are absent or empty', async () => {
+    test('files with facts of the host are absent or empty', async () => {
       // gVisor's kernel tells how it would have been started itself.
       const paths = MASKED.filter((path) => sharesHostKernel || path !== '/proc/cmdline');
       const script = `for path in ${paths.join(' ')}; do [ -d $path ] && ls -A $path || head -c 9 $path; done`;
@@ -169,7 +169,7 @@ for (const isolation of CLASSES) {
       assert.equal(await output('ls -A /sys/firmware /sys/devices/virtual/dmi 2>/dev/null | grep -v :'), '');
     });
 
-    test('nothing tells of the disks and starts of other sandboxes', async () => {
+    test('disks and starts of other sandboxes are not visible', async () => {
       assert.equal(await output('find /sys -name backing_file -o -name "loop[0-9]*" 2>/dev/null'), '');
       const disks = await output('find /sys/block /sys/class/block /sys/fs/ext4 -mindepth 1 2>/dev/null');
       assert.equal(disks, '');

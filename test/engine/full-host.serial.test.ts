@@ -63,7 +63,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
     assert.equal(engine.pid, pid);
   });
 
-  test('nothing new is begun then, and it is told who takes how much', async () => {
+  test('new work is refused then, with the space that each organization uses', async () => {
     await assert.rejects(startSandbox(engine, 'container'), refused);
     const upload = engine.client.volumes.writeVolumeFile('data', 'new', Readable.from([Buffer.from('x')]));
     await assert.rejects(upload, refused);

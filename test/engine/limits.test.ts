@@ -85,7 +85,7 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
-    test('nproc, meminfo and df tell the limits, and the CPU quota is that of the vcpus', async () => {
+    test('nproc, meminfo and df show the limits, and the CPU quota is that of the vcpus', async () => {
       assert.ok(availableParallelism() > 1, 'needs a host with more CPUs than the sandbox');
       const resources = { vcpus: 1, memory_mib: 96, disk_size_mib: 128 };
       const sandbox = await startSandbox(engine, isolation, { resources });

@@ -117,7 +117,7 @@ for (const isolation of CLASSES) {
   });
 }
 
-test('a snapshot is told by its id, and by a digest of what is in it', async () => {
+test('a snapshot has an id, and a digest of its content', async () => {
   const sandbox = await startSandbox(engine, 'container', SMALL);
   const request = { id: 'org/two', sandboxId: sandbox.id };
   await assert.rejects(engine.client.createSnapshot({ id: '../x', sandboxId: sandbox.id }), {
@@ -289,7 +289,7 @@ test('a disk that a backup left frozen when it was killed goes on with the engin
   await origin.remove();
 });
 
-test('a caller that gives up, and kill -9 of the engine, leave nothing of a snapshot', async () => {
+test('a cancelled create and kill -9 of the engine leave no files of a snapshot', async () => {
   // The default size takes seconds to hash.
   const origin = await startSandbox(engine, 'container');
   assert.equal((await origin.sh('dd if=/dev/urandom of=/big bs=1M count=150')).code, 0);

@@ -124,7 +124,7 @@ for (const isolation of CLASSES) {
       assert.ok(refilled.every((handle) => !handles.has(handle)));
     });
 
-    test('a create succeeds also when those that waited have just died', async () => {
+    test('a create succeeds also when the waiting sandboxes have just died', async () => {
       const prepared = await untilFull(isolation);
       const living = () => prepared.flatMap((handle) => cgroups.processIds(handle));
       await waitUntil(() => {

@@ -77,7 +77,7 @@ test('runs at once share a connection, and each has its own output', async (t) =
   assert.equal(connections(), 1);
 });
 
-test('what is said in pieces, and what is said together, is heard all the same', async (t) => {
+test('messages are read when they arrive in pieces and when they arrive together', async (t) => {
   const { run } = await startRuns(t, ({ message: { id }, socket }) => {
     const text = `${JSON.stringify({ id, event: 'stdout', data: { text: 'größer' } })}\n${JSON.stringify({ id, event: 'end', data: END })}\n`;
     for (const byte of Buffer.from(text)) socket.send(Buffer.of(byte));

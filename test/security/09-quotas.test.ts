@@ -106,7 +106,7 @@ test('images count for each organization that has them, are listed and removed b
   assert.equal((await imagesOf(victim)).length, 1, "another organization's removal took it away");
 });
 
-test('an organization with no room for images gets none, by a pull or by a sandbox, and is told why', async () => {
+test('an organization with no room for images gets none, by a pull or by a sandbox, with the reason', async () => {
   await setLocalQuotas(place(), 'attacker', { max_image_storage_gib: 0 });
   assert.match(await pull(attacker, 'other'), /quota_exceeded.*max_image_storage_gib/);
   const image = { type: 'oci', reference: `${registry.host}/other:latest` };

@@ -91,7 +91,7 @@ for (const isolation of CLASSES) {
       for (const address of forged) assert.ok(!(await seen('sources')).includes(address), address);
     });
 
-    test('nothing that speaks for the link gets to the host, and its tables of neighbours and routes stay', async () => {
+    test('router and neighbour messages do not reach the host, and its tables of neighbours and routes stay', async () => {
       const routes = async () => await command('ip', '-6', 'route', 'show', 'table', 'all');
       const before = (await routes()).split('\n').filter((line) => line.includes('proto ra'));
       await attack('advertise', link.gateway);

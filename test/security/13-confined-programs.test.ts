@@ -114,7 +114,7 @@ for (const [name, place] of PLACES) {
       assert.deepEqual(map, place.ids === 'own' ? own : ['0', '2147483648', '2147483646']);
     });
 
-    test('it sees no file of the host but those that everybody may run, and its folder', async () => {
+    test('it sees no file of the host but public programs, and its folder', async () => {
       const { stdout } = await attack(place, 'ls', '-A', '/');
       const seen = stdout.trim().split('\n').toSorted();
       assert.deepEqual(seen, ['.svc-host', 'bin', 'dev', 'lib', 'lib64', 'place', 'proc', 'usr']);

@@ -34,7 +34,7 @@ function assertText({ stdout, stderr }: Outcome, words: readonly string[] = []):
   assert.doesNotMatch(stderr, RAW, JSON.stringify([words, stderr]));
 }
 
-test('what others chose to call things is text on the terminal of who lists them', async () => {
+test('names chosen by others are plain text on a terminal', async () => {
   const sleep = ['sh', '-c', 'sleep 1000', HOSTILE];
   const run = ['run', '-d', '--name', 'box', '-l', `team=${HOSTILE}`, '-e', `A=${HOSTILE}`, BUSYBOX];
   const made = await ann(...run, ...sleep);
@@ -67,7 +67,7 @@ test('what others chose to call things is text on the terminal of who lists them
   }
 });
 
-test('it is all there to be seen, and programs get it as it is', async () => {
+test('hostile characters are shown escaped, and programs get them unchanged', async () => {
   assert.ok((await ann('process', 'ls', 'box')).stdout.includes(SHOWN.slice(0, 16)));
   assert.ok((await ann('ps', '--format', '{{.Name}} {{.Labels}}')).stdout.includes(`box team=${SHOWN}\n`));
   assert.ok((await ann('ps', '--format', 'table {{.Name}}\t{{.Labels}}')).stdout.includes(`team=${SHOWN}\n`));

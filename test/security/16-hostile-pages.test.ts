@@ -78,7 +78,7 @@ suite('hostile pages', { concurrency: false }, () => {
     return url;
   }
 
-  test('a page of a preview gets nothing of the API, nor of other previews', async (t) => {
+  test('a page of a preview can read neither the API nor other previews', async (t) => {
     const page = {
       'index.html': '<!doctype html><title>page</title>',
       'secret.js': 'window.leaked = "secret"',

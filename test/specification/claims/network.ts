@@ -127,7 +127,7 @@ export const networkClaims: readonly Claim[] = [
     'spec.network.ports.protocol=udp',
     'Datagrams are carried in both directions',
     'test/e2e/udp-ports.test.ts',
-    'many clients are told apart, and each gets its answers',
+    'many clients are distinguished, and each gets its answers',
   ),
   claim(
     'spec.network.ports',

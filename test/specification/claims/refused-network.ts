@@ -336,7 +336,7 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
   [
     /on_violation/,
     FIELDS,
-    'a violation is told with the action of its secret, of all, or the default, and logged unless that is block',
+    'a violation is reported with the action of its secret, of all, or the default, and logged unless that is block',
   ],
   [
     /require_tls/,

@@ -8,7 +8,7 @@ import { optionedServer } from '../optioned-server.ts';
 const LOCAL_TEST = 'packages/server/src/local-commands/local.test.ts';
 const MADE_FROM_NOTHING = 'an organization, its owner, a key and a token are made from nothing, and work';
 const CLI_TEST = 'test/e2e/cli-server.test.ts';
-const FLOW = 'start, status, logs and stop tell what is and what to do next, each with its code';
+const FLOW = 'start, status, logs and stop print the state and the next command, each with its exit code';
 
 export const serverCommandClaims: readonly Claim[] = [
   provedBy('svc server stop', 'Stops the server; its sandboxes run on', CLI_TEST, FLOW),

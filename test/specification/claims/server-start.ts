@@ -11,7 +11,7 @@ const START = 'svc server start';
 const CONFIG_TEST = 'packages/server/src/config.test.ts';
 const HANDED_ON = 'options of the engine are handed on as they are';
 const CLI_TEST = 'test/e2e/cli-server.test.ts';
-const FLOW = 'start, status, logs and stop tell what is and what to do next, each with its code';
+const FLOW = 'start, status, logs and stop print the state and the next command, each with its exit code';
 
 export const startFlagClaims: readonly Claim[] = [
   provedBy(START, 'Starts the server, and an engine when none runs', CLI_TEST, FLOW),
