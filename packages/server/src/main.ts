@@ -24,7 +24,7 @@ const LOADED_LATER = [
   new URL('./transports/mcp/mcp-endpoint.ts', import.meta.url).href,
   import.meta.resolve('@modelcontextprotocol/sdk/server/index.js'),
 ].map((url) => fileURLToPath(url));
-/** What the first request needs and the start does not is loaded this long after the start, when whoever waited for it has gone on. */
+/** Delay after the start until modules that only requests need are loaded, so that they do not slow the start down. */
 const LOAD_LATER_MS = 1000;
 
 /** `svc server start` runs this. As root it supervises; otherwise, and as the supervisor's child, it serves. */
@@ -69,7 +69,7 @@ async function serveAlone(config: ServerConfig, stop: AbortSignal): Promise<numb
 }
 
 async function serveSupervised(config: ServerConfig, stop: AbortController): Promise<number> {
-  // Whatever becomes of the supervisor, nobody serves without one.
+  // A server without its supervisor stops.
   process.on('disconnect', () => stop.abort());
   const mayServe = watchSupervisor(stop.signal);
   const { loadDashboard, loadSshGateway } = await import('./web.ts');
@@ -137,7 +137,7 @@ async function alone({ dataFolder }: ServerConfig, work: () => Promise<number>):
 async function reportFailure(error: unknown, config: ServerConfig | undefined): Promise<number> {
   const known = explainStart(error, config);
   if (known !== undefined && process.stderr.isTTY) {
-    // Somebody has just typed it.
+    // A person has just typed the command.
     process.stderr.write(`error: ${known.message}\n`);
     return known.exitCode;
   }

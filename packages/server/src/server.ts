@@ -151,7 +151,7 @@ function openTools(
   registerMcp(http, { ...shared, workbench, authenticate, logger, extras });
 }
 
-/** What anybody may read. */
+/** Pages and documents that need no credential. */
 function registerPages(http: FastifyInstance, problem: ServiceProblem, parts: ServerParts): void {
   const { authenticate, dashboard = null } = parts;
   registerHealth(http, problem);

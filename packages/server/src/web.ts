@@ -122,7 +122,7 @@ async function lockWeb({ dataFolder, isSupervised }: ServerConfig): Promise<{ re
   }
 }
 
-/** A hanging engine is as good as none: whoever waits for it is told, and nobody waits for it any more. */
+/** Treats a hanging engine as unavailable: pending and later requests fail at once. */
 function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
   let last: { readonly pid: number; readonly startTime: string } | undefined;
   return new Watchdog({

@@ -60,7 +60,7 @@ async function organizationMissing(database: Database, { id }: UserRecord): Prom
   });
 }
 
-/** A key reaches no further than whoever made it, or members would get the rights of admins by making one. */
+/** Limits a key to the role of the member who created it: otherwise a member could gain an admin's rights with a new key. */
 async function requireMaker(
   database: Database,
   least: Role,
@@ -70,7 +70,7 @@ async function requireMaker(
   if (createdBy === null || least === 'member') return;
   const maker = await findMembership(database, slug, createdBy);
   if (maker !== undefined && ROLES.indexOf(maker.role) >= ROLES.indexOf(least)) return;
-  const message = `This takes a key that somebody with the role ${least} made`;
+  const message = `This needs a key that was created by a member with the role ${least}`;
   throw new PlatformError('forbidden', message, { details: { needed: least } });
 }
 
@@ -150,7 +150,7 @@ export function asPerson(
   return { organization: null, user, session, role: 'member', actor: actorOf(user), isOperator };
 }
 
-/** Whoever signs in or up is nobody yet. */
+/** The authority of a request that signs in or up: no user is known yet. */
 export const ANYONE: Authority = {
   organization: null,
   user: null,

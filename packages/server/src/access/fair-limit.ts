@@ -11,8 +11,8 @@ export function ownerOfCaller(caller: Caller): Owner {
 }
 
 /**
- * Places for what is held: calls at work, open streams, sessions. An owner may have as many as are free, so that one alone gets
- * half of them, two a third each, and whoever comes next always finds some. The operator is not held to a share, only to the whole.
+ * Limits concurrent calls, streams or sessions fairly between owners (a dynamic threshold). An owner may hold at most as many as
+ * are free: one owner alone gets half, two owners a third each, and the next owner always finds some. Only the total limits the operator.
  */
 export class FairLimit {
   readonly #capacity: number;

@@ -50,7 +50,7 @@ test('what is no key, too weak a key or a private key is refused with a reason',
   }
 });
 
-test('whatever bytes a key is made of, it is a key or refused', () => {
+test('arbitrary bytes parse as a key or are refused', () => {
   const types = ['ssh-ed25519', 'ssh-rsa', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp521'];
   const property = fc.property(
     fc.constantFrom(...types),

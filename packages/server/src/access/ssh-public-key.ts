@@ -39,7 +39,7 @@ const READERS: Readonly<Record<string, (fields: Fields) => JsonWebKey>> = {
  */
 export function parsePublicKey(text: string): PublicKey {
   if (text.includes('PRIVATE KEY')) {
-    throw invalid('is a private key, which nobody else may have; make a new pair, and send the .pub file');
+    throw invalid('is a private key, which must stay secret; make a new pair, and send the .pub file');
   }
   const [type = '', base64 = ''] = text.trim().split(/[ \t]+/);
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;

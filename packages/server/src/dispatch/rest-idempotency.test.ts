@@ -88,7 +88,7 @@ test('a streamed body is compared by what was sent, not by its address alone', a
   assert.deepEqual([other.status, other.body.error.code], [409, 'idempotency_conflict']);
 });
 
-test('what is kept of a request is no plain hash, which whoever reads the database could guess secrets by', async (t) => {
+test('a stored request is not a plain hash, from which a reader of the database could guess secrets', async (t) => {
   const server = await startTestServer(t);
   await server.rest('POST', '/sandboxes', { body: sandbox('a'), ...withKey('k1') });
   const volume = (await server.rest('GET', '/volumes/default')).body;
@@ -104,7 +104,7 @@ test('what is kept of a request is no plain hash, which whoever reads the databa
   assert.ok(!stored.includes(sha256(JSON.stringify(['POST', '/v1/sandboxes', {}, sandbox('a')]))), stored);
 });
 
-test('the deletion of an organization is repeated to whoever deleted it, and to nobody else', async (t) => {
+test('the deletion of an organization is replayed to the user who deleted it alone', async (t) => {
   const server = await startTestServer(t);
   await server.rest('POST', '/orgs', { body: { name: 'Acme', slug: 'acme' } });
   const remove = (key: string, confirm = 'acme') =>
@@ -129,14 +129,14 @@ test('a change of the slug is repeated under the slug that it was asked for', as
   assert.deepEqual([again.status, again.body], [200, first.body]);
 });
 
-test('whoever waits for the first call is woken by its end', async (t) => {
+test('calls that wait for the first one are woken by its end', async (t) => {
   const { database } = await startTestServer(t);
   const signal = AbortSignal.timeout(60_000);
   const print = { text: 'print', isSame: () => true };
   const begin = () => beginOnce(database, { scope: 'org', key: 'k' }, print, signal);
   const first = await begin();
   assert.ok('end' in first);
-  // Nobody can look again by themselves.
+  // Timers do not fire, so that no call polls.
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const waiting = Array.from({ length: 3 }, begin);
   await new Promise((resolve) => void setImmediate(resolve));
@@ -150,12 +150,12 @@ test('whoever waits for the first call is woken by its end', async (t) => {
 const slow = (name: string) => ({ name, image: { type: 'oci', reference: 'slow' } });
 const HELD = '/sandboxes?start=true&wait_for=running&wait_timeout=60';
 
-/** Whoever would not wait is answered before all of these are. */
+/** Calls that did not wait would be answered before these. */
 async function answerOthers(server: TestServer): Promise<void> {
   for (let asked = 0; asked < 5; asked++) await server.rest('GET', '/sandboxes');
 }
 
-test('whoever repeats a call that is being held waits with it, and gets the same answer', async (t) => {
+test('the repetition of a held call waits with it, and gets the same answer', async (t) => {
   const server = await startTestServer(t);
   const create = () => server.rest('POST', HELD, { body: slow('a'), ...withKey('k1') });
   const first = create();
@@ -171,7 +171,7 @@ test('whoever repeats a call that is being held waits with it, and gets the same
   for (const { body } of answers) assert.deepEqual(body, answers[0]?.body);
 });
 
-test('a held call whose caller went away is held again for whoever repeats it', async (t) => {
+test('a held call whose caller disconnected is held again when it is repeated', async (t) => {
   const server = await startTestServer(t);
   const gone = new AbortController();
   const lost = fetch(`${server.url}/v1${HELD}`, {
@@ -215,7 +215,7 @@ test('a start that was held by a server which died is held by the next one', asy
   assert.equal((await first).body.status, 'running');
 });
 
-test('nobody waits for the leases of a server that was killed: the next one on the folder is alone', async (t) => {
+test('the leases of a killed server end when the next server of the folder starts', async (t) => {
   const folder = await makeFolder(t);
   const killed = await startTestServer(t, { folder });
   await killed.rest('POST', '/sandboxes', { body: slow('a'), ...withKey('k1') });
@@ -241,7 +241,7 @@ test('a call that was taken for dead changes nothing any more', async (t) => {
   assert.deepEqual([row.owner, row.status], ['another', null]);
 });
 
-test('what was settled as the last word needs no end: whoever repeats the call has it at once', async (t) => {
+test('a settled call is replayed at once, before its handler ends', async (t) => {
   const { database } = await startTestServer(t);
   const print = { text: 'print', isSame: () => true };
   const begin = () => beginOnce(database, { scope: 'org', key: 'k' }, print, AbortSignal.timeout(60_000));

@@ -10,8 +10,8 @@ import { loadPostgres } from '../store/open-database.ts';
 import type { StorePlace } from './local-store.ts';
 
 /**
- * For good, before a command that root typed touches anything below the server's folder: whatever the server's user has put there,
- * links among it, leads no further than that user gets. Whoever is not root stays who they are. `needsFolder`: make it when it is missing.
+ * Drops root for good before a command touches the server's folder, so that links that the server's user has put there
+ * cannot reach further than that user. Does nothing for other users. `needsFolder`: make it when it is missing.
  */
 export async function becomeServerUser(
   { dataFolder, databaseUrl }: StorePlace,
@@ -37,7 +37,7 @@ async function checkReach(serverFolder: string, { uid }: Identity): Promise<void
   }
 }
 
-/** Undefined when there is no folder, or root has made it and nobody has used it yet. */
+/** Undefined when there is no folder, or root has made it and it was never used. */
 async function ownerOf(serverFolder: string): Promise<Identity | undefined> {
   const { uid, gid } = await stat(serverFolder).catch((error: unknown) => {
     if (isErrno(error, 'ENOENT')) return { uid: 0, gid: 0 };

@@ -96,7 +96,7 @@ for (const [name, makePlace] of Object.entries(places)) {
       });
     });
 
-    test('a namespace that nobody owns can be taken over once, and what it has stays', async (t) => {
+    test('a namespace without an owner can be taken over once, and keeps its contents', async (t) => {
       const place = await makePlace(t);
       const id = await withStore(place, (database) => ensureOrganization(database, 'default'));
       assert.equal((await createLocalOrganization(place, { slug: 'default', owner: OWNER })).id, id);
@@ -120,7 +120,7 @@ for (const [name, makePlace] of Object.entries(places)) {
       const bad = (error: unknown) => PlatformError.is(error, 'invalid_request');
       await assert.rejects(createLocalApiKey(place, 'default', { name: '' }), bad);
       await assert.rejects(createLocalApiKey(place, 'default', { name: 'x', expire: 'soon' }), bad);
-      await assert.rejects(createLocalToken(place, 'nobody', { name: 'x' }), bad);
+      await assert.rejects(createLocalToken(place, 'no-address', { name: 'x' }), bad);
       await assert.rejects(createLocalOrganization(place, { slug: 'Bad_' }), bad);
       await assert.rejects(setLocalQuotas(place, 'default', { colour: 1 }), bad);
     });
@@ -181,7 +181,7 @@ test("a backup gets the store and small keys of the server's folder, and nothing
   }
 });
 
-test('whoever may not use the store is told who may', async (t) => {
+test('the refusal of a user who may not use the store names the one who may', async (t) => {
   const dataFolder = await makeFolder(t);
   await chmod(dataFolder, 0o711);
   await createLocalApiKey({ dataFolder }, undefined, { name: 'x' });

@@ -11,7 +11,7 @@ export async function readOrphans(dataFolder: string): Promise<readonly Orphan[]
   return Array.isArray(answer) ? (answer as readonly Orphan[]) : outdated();
 }
 
-/** @throws PlatformError when somebody owns it, or it runs and `isForced` is not set */
+/** @throws PlatformError when it has an owner, or it runs and `isForced` is not set */
 export async function removeLocalOrphan(
   dataFolder: string,
   id: string,
@@ -29,7 +29,7 @@ async function askRunning(dataFolder: string, question: Question): Promise<unkno
   throw new PlatformError('unavailable', `${message}\n  try: svc server start --detach`);
 }
 
-/** One that was started before an upgrade answers whatever it is asked with its status. */
+/** A server that was started before an upgrade answers every request with its status. */
 function outdated(): never {
   const message = 'the server that runs is older than this command\n  try: systemctl restart svc';
   throw new PlatformError('unavailable', message);

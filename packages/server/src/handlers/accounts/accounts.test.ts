@@ -41,7 +41,7 @@ async function startWithAnn(t: TestContext, options: Parameters<typeof startWith
   return { ...people, ann, id, setPassword, signIn, withSecondFactor };
 }
 
-test('somebody signs in, works in their organization, and signs out; the answers hold no secret', async (t) => {
+test('a user signs in, works in their organization, and signs out; the answers hold no secret', async (t) => {
   const { signIn, ann, id, eventTypes } = await startWithAnn(t);
   const { browser, answer } = await signIn({ email: 'ANN@example.com' });
   assert.equal(answer.status, 200);
@@ -94,7 +94,7 @@ test('signing out everywhere and choosing another password end other sessions', 
   assert.equal((await signIn()).answer.status, 401);
 });
 
-test('session fixation: a session that somebody brings along is not the one that they get', async (t) => {
+test('session fixation: sign-in replaces the session that the browser sent', async (t) => {
   const people = await startWithAnn(t);
   const eve = await people.person('eve');
   const attacker = new Browser(people);
@@ -139,7 +139,7 @@ test('user enumeration: no answer tells whether there is such a user', async (t)
   assert.match(body.error.message, /password is wrong/);
 });
 
-test('brute force: after a few failures nobody may try for a while, many at once included', async (t) => {
+test('brute force: after a few failures sign-in is refused for a while, many at once included', async (t) => {
   const { signIn } = await startWithAnn(t);
   const tries = await Promise.all(Array.from({ length: 12 }, () => signIn({ password: 'wrong password' })));
   const statuses = tries.map(({ answer }) => answer.status);
@@ -196,7 +196,7 @@ test('an address that may not try any more does not shut the owner of an account
   assert.equal((await signIn()).answer.status, 200);
 });
 
-test('an organization that requires a second factor is closed to who comes without', async (t) => {
+test('an organization that requires a second factor refuses users without one', async (t) => {
   const { signIn, withSecondFactor, server, ann, person, organization } = await startWithAnn(t);
   const require = (key: string) => server.rest('PATCH', '/orgs/acme', { key, body: { mfa_required: true } });
   assert.equal((await require(ann.key)).body.error.details.field, 'mfa_required');
@@ -229,7 +229,7 @@ test('a link signs in once, and asks for the second factor like everything else'
   assert.equal((await browser.call('POST', '/session/link', { token: other, code: code() })).status, 200);
 });
 
-test('who has an invite signs up with its address, once, and joins; nobody else does', async (t) => {
+test('an invited user signs up with the address of the invite, once, and joins; other users cannot', async (t) => {
   const people = await startWithAnn(t);
   const { server, ann } = people;
   const body = { email: 'bob@example.com', role: 'member' };
@@ -298,12 +298,12 @@ test('the first person makes their account with the link of the server, owns wha
   assert.equal((await browser.call('POST', '/session', { email, password: PASSWORD })).status, 200);
   assert.equal((await browser.call('GET', '/orgs/default')).body.role, 'owner');
   assert.equal((await signUp(link, 'late@example.com')).status, 403);
-  // One that was made before somebody came another way.
+  // A later link is refused too.
   const late = await createOwnerLink(database, SOON());
   assert.equal((await signUp(late, 'late@example.com')).status, 403);
 });
 
-test('an account is deleted by who knows its password or has its second factor, not by who found it open', async (t) => {
+test('deleting an account needs its password or its second factor, not just an open session', async (t) => {
   const people = await startWithAnn(t);
   const { ann, signIn, withSecondFactor } = people;
   const bob = await people.person('bob');

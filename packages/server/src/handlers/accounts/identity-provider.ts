@@ -56,7 +56,7 @@ export function identityProviderHandlers(parts: ProviderSessionParts): Pick<Rest
 }
 
 async function remove(call: RestCall): Promise<{ message: string }> {
-  const answer = () => ({ message: 'Nobody signs in at the identity provider any more' });
+  const answer = () => ({ message: 'Sign-in at the identity provider is off' });
   await call.commit(async ({ db, record }) => {
     if (!(await removeIdentityProvider(db, call.organization.id))) throw noProvider();
     await record({ type: 'identity_provider_removed', category: 'org', payload: {} });
@@ -64,7 +64,7 @@ async function remove(call: RestCall): Promise<{ message: string }> {
   return answer();
 }
 
-/** What is not right is best found by whoever sets it, not by who signs in next. */
+/** Checks the settings when they are set, so that errors do not surface at the next sign-in. */
 async function requireProvider({ openId, outbound }: ProviderSessionParts, issuer: string): Promise<void> {
   if (!URL.canParse(issuer)) throw badField('issuer_url', 'must be an address');
   const flaw = flawOfTarget(new URL(issuer), outbound);

@@ -110,7 +110,7 @@ test('who has an address of the organization joins; others take an invite; who h
   assert.equal((await signIn({ sub: 'b', email: 'bob@acme.example' })).answer.status, 403);
 });
 
-test('a token that is not right signs nobody in', async (t) => {
+test('an invalid token is refused', async (t) => {
   const { ann, provider, signIn, server } = await startWithProvider(t);
   const sessions = () => server.database.selectFrom('sessions').selectAll().execute();
   const faults = [
@@ -136,7 +136,7 @@ test('a token that is not right signs nobody in', async (t) => {
   assert.deepEqual(await sessions(), []);
 });
 
-test('login CSRF: nobody ends what another browser began, with codes and states of their own', async (t) => {
+test('login CSRF: a browser cannot finish the sign-in of another one, with codes and states of its own', async (t) => {
   const { ann, begin, provider } = await startWithProvider(t);
   provider.claims = { sub: 'evil', email: ann.email, email_verified: true };
   const attacker = await begin();
@@ -150,7 +150,7 @@ test('login CSRF: nobody ends what another browser began, with codes and states 
   assert.equal((await victim.end()).status, 200);
 });
 
-test('code replay: what signed somebody in once does not do so again', async (t) => {
+test('code replay: a code signs in only once', async (t) => {
   const { ann, begin, provider } = await startWithProvider(t);
   provider.claims = { sub: 'a1', email: ann.email, email_verified: true };
   const { browser, url, ticket } = await begin();

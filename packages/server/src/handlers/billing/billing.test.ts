@@ -216,7 +216,7 @@ test('there are no invoices, and an invoice that is asked for is not found', asy
   assert.deepEqual([one.status, one.body.error.code], [404, 'not_found']);
 });
 
-test('an owner chooses among the plans that are offered, and nobody else does', async (t) => {
+test('an owner chooses among the offered plans, other members cannot', async (t) => {
   const { server, owner, member, database, eventTypes, id, get } = await startAcme(t);
   const choose = (plan: unknown, key: string) =>
     server.rest('PUT', '/orgs/acme/billing/plan', { key, body: { plan } });
@@ -236,7 +236,7 @@ test('an owner chooses among the plans that are offered, and nobody else does', 
   assert.deepEqual(await eventTypes(id), ['quota_changed']);
 });
 
-test('nobody without a credential of the organization learns anything about its bills', async (t) => {
+test('callers without a credential of the organization learn nothing about its bills', async (t) => {
   const { server, person } = await startAcme(t);
   const outsider = await person('stranger');
   for (const path of [

@@ -27,7 +27,7 @@ async function acme(t: Parameters<typeof startWithPeople>[0]) {
   return { ...world, admin, member, outsider, id, rest };
 }
 
-test('admins set and forget secrets, members see their names, and nobody a value', async (t) => {
+test('admins set and remove secrets, members see their names, and no caller sees a value', async (t) => {
   const { admin, member, outsider, id, rest, eventTypes, server } = await acme(t);
   for (const { key } of [member, outsider])
     assert.equal((await rest(key, 'PUT', '/secrets/KEY', stored())).status, 403);

@@ -63,7 +63,7 @@ test('a pull that fails ends with the error, and one without an engine does not 
   assert.equal(status, 502);
 });
 
-test('an organization pulls four at once, and whoever leaves gives up the pull', async (t) => {
+test('an organization pulls four images at once, and disconnecting ends a pull', async (t) => {
   const { server, pull, key } = await open(t);
   const pulls = Array.from({ length: 4 }, () => pull({ reference: 'slow' }));
   for (const one of pulls) assert.equal((await one.next()).value?.event, 'progress');

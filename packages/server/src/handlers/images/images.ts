@@ -114,7 +114,7 @@ async function* pull(parts: ImageParts, call: RestCall, body: PullBody): AsyncGe
   }
 }
 
-/** The answer has begun, so that whoever calls the handler does not see it. */
+/** Records a refusal that dispatch cannot see, because the answer has begun. */
 async function noteRefusal({ database }: ImageParts, call: RestCall, error: unknown): Promise<void> {
   const { organization, actor, requestId, sourceAddress } = call;
   const origin = {
@@ -134,7 +134,7 @@ async function fetchImage(
   onProgress: (progress: FetchProgress) => void,
 ) {
   const auth = await registryAuthFor(parts, organization.id, reference, registry);
-  // SAFETY: the scope is the organization, so what its password opened is there for nobody else.
+  // SAFETY: the scope is the organization, so an image that its password opened is visible to it alone.
   const maxHeldBytes = await maxImageBytes(parts.database, organization.id);
   const request = { reference, policy, auth, scope: organization.id, maxHeldBytes };
   return await parts.orchestrator.pull(request, onProgress, signal);

@@ -105,7 +105,7 @@ test('a filter, cursor or page size that makes no sense is refused by name', asy
   }
 });
 
-test('an event that is not there, or of somebody else, is not found', async (t) => {
+test('an unknown event, or one of another organization, is not found', async (t) => {
   const { get, add, apiKey } = await startAcme(t);
   await add('image_pulled');
   const [event] = (await get('/events')).body.data;

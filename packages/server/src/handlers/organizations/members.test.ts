@@ -163,7 +163,7 @@ test('what a removed member made gives them nothing: keys reach no further than 
   }
   assert.equal((await call('POST', `/invites/${ofOther.token}/accept`, other.key)).status, 400);
   assert.deepEqual((await call('GET', '/orgs/acme/invites', owner.key)).body, []);
-  // The organization's, until somebody revokes it.
+  // The key is the organization's, until it is revoked.
   assert.equal((await call('GET', '/sandboxes', made.key)).status, 200);
   assert.equal((await call('GET', '/events', made.key)).status, 403);
   assert.equal((await call('DELETE', `/orgs/acme/api-keys/${made.id}`, owner.key)).status, 200);
@@ -178,7 +178,7 @@ test('invite reuse: an invited person accepts once, with the address that was in
   const invite = (key: string, body: object) => call('POST', '/orgs/acme/invites', key, body);
   assert.equal((await invite(member.key, { email: guest.email })).status, 403);
   assert.equal((await invite(admin.key, { email: guest.email, role: 'owner' })).status, 403);
-  assert.equal((await invite(admin.key, { email: 'nobody' })).body.error.details.field, 'email');
+  assert.equal((await invite(admin.key, { email: 'no-address' })).body.error.details.field, 'email');
   const already = await invite(admin.key, { email: member.email.toUpperCase() });
   assert.deepEqual([already.status, already.body.error.code], [409, 'invalid_request']);
   const first = await invite(admin.key, { email: guest.email });

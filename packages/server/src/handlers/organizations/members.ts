@@ -90,7 +90,7 @@ async function findManaged(db: Database, userId: string, call: RestCall): Promis
 
 async function requireOtherOwner(db: Database, userId: string, call: RestCall): Promise<void> {
   if (await hasOtherOwner(db, call.organization.id, userId)) return;
-  const message = 'This is the only owner; make somebody else an owner first';
+  const message = 'This is the only owner; make another member an owner first';
   throw new PlatformError('invalid_request', message, { isConflict: true, details: { field: 'role' } });
 }
 

@@ -100,7 +100,7 @@ test('admins change an organization, members look, and others learn nothing', as
   assert.equal((await patch(admin.key, { slug: 'other' })).body.error.code, 'name_already_exists');
   const factor = await patch(admin.key, { name: 'Never', mfa_required: true });
   assert.deepEqual([factor.status, factor.body.error.details.field], [400, 'mfa_required']);
-  assert.match(factor.body.error.message, /by somebody with a second factor; turn on yours first/);
+  assert.match(factor.body.error.message, /by a user with a second factor; turn on yours first/);
   const changed = await patch(admin.key, { name: 'Acme Inc', slug: 'acme2', mfa_required: false });
   assert.deepEqual(
     [changed.body.name, changed.body.slug, changed.body.mfa_required],
@@ -216,7 +216,7 @@ test('keys and users do not reach each other’s addresses, and a session is as 
     userId: member.id,
     expiresAt: new Date(Date.now() + 60_000).toISOString(),
   };
-  // Signed by us but never begun, expired, and signed by somebody else.
+  // Signed by us but never begun, expired, and signed with another key.
   assert.equal(await status('/orgs/acme', await signSession(SIGNING_KEY, claims)), 401);
   const expiresAt = new Date(Date.now() - 60_000).toISOString();
   assert.equal(await status('/orgs/acme', await signSession(SIGNING_KEY, { ...claims, expiresAt })), 401);

@@ -80,7 +80,7 @@ export function organizationHandlers(
 async function requireOwnSecondFactor(database: Database, call: RestCall): Promise<void> {
   const { id } = requireUser(call);
   if (call.isOperator || (await findSecondFactor(database, id))?.isConfirmed === true) return;
-  throw badField('mfa_required', 'can be set to true by somebody with a second factor; turn on yours first');
+  throw badField('mfa_required', 'can be set to true by a user with a second factor; turn on yours first');
 }
 
 export function viewWithRole(organization: OrganizationRecord, role: Role) {

@@ -64,7 +64,7 @@ for (const [name, choose] of Object.entries(stores)) {
       assert.equal(await owners(), 1);
     });
 
-    test('an invite is used once, whoever answers and renews it meanwhile', async (t) => {
+    test('an invite is used once, also when it is answered and renewed concurrently', async (t) => {
       const { server, ann, person, id } = await startWithTwoOwners(t);
       const guest = await person('guest');
       const invite = () =>

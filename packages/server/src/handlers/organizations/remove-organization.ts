@@ -8,7 +8,7 @@ import { eventCaller } from '../../dispatch/event-caller.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
 import type { Convergence } from '../../sandboxes/convergence.ts';
 
-/** Who is told that there is something to remove. */
+/** What carries out the removal of sandboxes, volumes and snapshots. */
 export interface RemovalParts {
   readonly convergence: Pick<Convergence, 'convergeSoon'>;
   readonly volumeReconciler: { wake(): void };
@@ -41,7 +41,7 @@ export async function removeOrganization(
   return answer();
 }
 
-/** Their runs end now, so that nobody pays for the time that cleaning up takes. */
+/** Ends their runs now, so that the time of the clean-up is not billed. */
 async function removeSandboxes({ db }: Change, call: RestCall): Promise<readonly string[]> {
   const sandboxes = await listSandboxes(db, { organizationId: call.organization.id });
   for (const sandbox of sandboxes) await requestRemoval(db, sandbox, eventCaller(call));

@@ -11,7 +11,7 @@ import {
 import { createTenants, type Tenants } from '../../testing/tenants.ts';
 
 /**
- * Nobody reaches into another organization, through whichever operation. Every case is made from the table, so that a new
+ * No operation reaches into another organization. The cases are generated from the table of operations, so that a new
  * operation is covered by itself; one that needs a body or a parameter of a new kind says here what a valid one is.
  */
 const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> = {
@@ -57,7 +57,7 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'secrets.put': () => ({ value: 'v', allowed_hosts: [{ type: 'exact', value: 'api.example' }] }),
   'webhooks.create': () => ({ url: 'https://example.com/', event_types: ['*'] }),
   'registries.put': () => ({ registry_host: 'registry.example', username: 'u', password: 'p' }),
-  'users.remove': () => ({ confirm: 'somebody@example.com' }),
+  'users.remove': () => ({ confirm: 'user@example.com' }),
 };
 
 /** What a path holds on a `user` path that is about the caller, not about an organization. */

@@ -36,7 +36,7 @@ export function userHandlers(
   };
 }
 
-/** Not by a slip, as the address has to be written out, and not by whoever found a browser open. */
+/** Deletes an account. The address has to be typed, against mistakes; a fresh proof is needed, against use of an open browser. */
 async function remove(
   parts: UserParts,
   { confirm, current_password: password, code }: RestInput<RestOperations['users.remove']>['body'],
@@ -67,7 +67,7 @@ async function leave(
   await lockLivingOrganization(db, id);
   const member = await findMember(db, id, userId);
   if (member?.role === 'owner' && !(await hasOtherOwner(db, id, userId))) {
-    const message = `You are the only owner of '${slug}'; make somebody else an owner, or delete it`;
+    const message = `You are the only owner of '${slug}'; make another member an owner, or delete it`;
     const details = { organization: slug };
     throw new PlatformError('invalid_request', message, { isConflict: true, details });
   }

@@ -72,7 +72,7 @@ for (const [runEnd, expected] of [
   });
 }
 
-test('a process ends by whoever stops its sandbox', async (t) => {
+test('the end of a process names the caller who stopped its sandbox', async (t) => {
   const { server, id, start, get } = await withSandbox(t);
   const process = await start();
   assert.equal((await server.rest('POST', `/sandboxes/${id}/stop`)).status, 200);
@@ -88,7 +88,7 @@ test('an end that the sandbox has seen stays when the sandbox ends', async (t) =
   const { server, agent, id, start, get } = await withSandbox(t);
   const process = await start();
   agent.end(process.id, { code: 4, reason: 'exit' });
-  // Nobody asks: it is noticed in the background, before the sandbox forgets it.
+  // Noticed in the background without a request, before the sandbox forgets it.
   await waitUntil(async () => {
     const row = await server.database.selectFrom('processes').select('exit').executeTakeFirst();
     return row?.exit !== null;

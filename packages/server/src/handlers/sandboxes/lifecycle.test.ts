@@ -55,7 +55,7 @@ test('an end counted from now holds for a sandbox that runs, and not beside the 
   assert.deepEqual([late.status, late.body.error.code], [409, 'invalid_state_transition']);
 });
 
-test('a change that the engine was not told of is told when it is back', async (t) => {
+test('a change that the engine missed reaches it when it is back', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', RUNNING, { body: body('one') });
   await server.orchestrator.setLifecycle(made.id, { max_duration_secs: 5, idle_timeout_secs: null });
@@ -90,7 +90,7 @@ test('an end that comes is announced once, and again when it was put off', async
   });
 });
 
-test('whoever keeps a sandbox alive is told when there is nothing to keep alive', async (t) => {
+test('keep-alive is refused for a sandbox that does not run', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
   const { status, body: refused } = await server.rest('POST', `/sandboxes/${made.id}/keep-alive`);

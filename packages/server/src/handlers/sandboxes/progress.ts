@@ -6,7 +6,7 @@ import type { Database } from '../../store/database.ts';
 import type { Convergence } from '../../sandboxes/convergence.ts';
 import { requireSandbox } from './rest-sandboxes.ts';
 
-/** Another server may do the work, and tells nobody but the store. */
+/** Another server may do the work; this one sees its changes only in the store. */
 const POLL_MS = 1000;
 
 export function progressHandlers(

@@ -74,7 +74,7 @@ test('older times are told from what was stored, a row for each minute', async (
   );
 });
 
-test('a sandbox that never ran has no data, and one of nobody is not found', async (t) => {
+test('a sandbox that never ran has no data, and an unknown one is not found', async (t) => {
   const { create, get, server } = await startWithSandbox(t);
   const { id } = await create('b', '');
   const { status, body } = await get('', id);

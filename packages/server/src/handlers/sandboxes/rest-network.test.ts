@@ -36,7 +36,7 @@ test('a connection is explained for a sandbox in any state, by what it has resol
   assert.deepEqual([denied.action, denied.decided_by, denied.rule], ['deny', 'default', null]);
 });
 
-test('a question that means nothing is refused, and so is one about a sandbox of nobody', async (t) => {
+test('an invalid question is refused, and so is one about an unknown sandbox', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
   const path = `/sandboxes/${made.id}/network/explain`;

@@ -67,8 +67,8 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
 }
 
 /**
- * Writes down what the sandbox may reach, and has it carried out. When that fails whoever asked is told, and it is done as soon as the
- * engine can.
+ * Stores the network policy of a sandbox and applies it. When applying fails, the caller gets the error, and the convergence
+ * applies the policy as soon as the engine can.
  */
 async function update(
   { database, orchestrator, health, convergence, sealer, networkCeilings }: NetworkParts,
@@ -93,7 +93,7 @@ async function update(
     if (!isDeepStrictEqual(now.spec.network, found.spec.network))
       throw new PlatformError(
         'precondition_failed',
-        'Somebody else has changed the network meanwhile; try again',
+        'The network was changed by another call meanwhile; try again',
       );
     const wanted = withChange(sealer, now, change);
     const hasSecrets = change.secrets !== undefined;

@@ -55,7 +55,7 @@ export interface SandboxParts extends WaitParts {
   /** Addresses of this host that callers may publish ports on, beside loopback. */
   readonly publishAddresses: readonly string[];
   readonly networkCeilings: NetworkCeilings;
-  /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
+  /** After an outage, sandboxes recover automatically for this long; then a member must decide. */
   readonly recoveryMs: number;
 }
 
@@ -124,7 +124,7 @@ async function createSandbox(
   const sandbox = checkSandbox(readCreateSandbox(body, call), publishAddresses);
   if (isStarted) requireEngine(parts.health);
   await parts.storage.require();
-  // Its start goes on beside the disk: a record that is lost with the power takes nothing along that anybody was told of.
+  // The start runs in parallel with the fsync of the record: a record that a power loss destroys was not answered yet.
   const begin = () => (isStarted ? parts.convergence.convergeSoon(id, { isNew: true }) : undefined);
   return await makeSandbox(
     { orchestrator, sealer, networkCeilings },
@@ -223,7 +223,7 @@ async function rename(
   }
 }
 
-/** Writes down what is wanted of a sandbox, and has it seen to. What is wanted already goes on undisturbed. */
+/** Stores the desired state of a sandbox and wakes the convergence, unless nothing changed. */
 async function change(
   { convergence }: SandboxParts,
   call: RestCall,

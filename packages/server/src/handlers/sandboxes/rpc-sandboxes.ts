@@ -36,7 +36,7 @@ export interface NamedParts extends MakeParts {
   readonly convergence: Convergence;
   readonly channels: ChannelPool;
   readonly logger: Logger;
-  /** How long a sandbox may be unavailable before somebody must decide. */
+  /** How long a sandbox may be unavailable before a member must decide. */
   readonly recoveryMs: number;
   /** Addresses of this host that callers may publish ports on, beside loopback. */
   readonly publishAddresses: readonly string[];
@@ -111,7 +111,7 @@ class NamedSandboxes {
   async stop(namespace: string, name: string, by: EventCaller): Promise<void> {
     const stored = await findSandbox(this.#parts.database, namespace, name);
     if (stored === undefined) throw notFound(name);
-    // Before anything is written: what nobody can carry out now is refused, and changes nothing.
+    // Before anything is stored: while the engine is unavailable the stop is refused, and changes nothing.
     await this.#parts.orchestrator.get(stored.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
     await this.#inTransaction(stored, async (transaction, record) => {
       if (!REST_STATES.has(record.observed)) await requestStop(transaction, record, by);
@@ -129,7 +129,7 @@ class NamedSandboxes {
     by: EventCaller,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
-    // It may have ended unseen, or be on its way down: only what rests can be started.
+    // It may have ended unnoticed, or be stopping: only a sandbox in a final state can be started.
     if (!REST_STATES.has(stored.observed))
       await this.#parts.convergence.converge(stored.id, { isAwaited: true });
     await this.#inTransaction(stored, async (transaction, record, organization) => {
@@ -170,7 +170,7 @@ class NamedSandboxes {
     const report = await orchestrator.get(record.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
     if (report?.state !== 'running') return false;
     if (record.observed === 'recovery_decision_required') {
-      // Who wants it to run has decided.
+      // A start is the decision that it runs on.
       await this.#inTransaction(record, async (transaction, now) => {
         await requestRecovery(transaction, now, 'wait', recoveryMs, by);
       });
@@ -232,7 +232,7 @@ function noOrganization(namespace: string): PlatformError {
   return new PlatformError('org_not_found', `There is no organization '${namespace}'`);
 }
 
-/** A stop that was begun is finished, whoever comes back first: engine or server. */
+/** Adds to the error that the stop is stored, and is carried out when engine and server are available. */
 function stillWanted(error: unknown): unknown {
   if (!PlatformError.is(error)) return error;
   const message = `${error.message}; the stop is written down, and is done as soon as the engine can`;
@@ -245,7 +245,7 @@ function stillWanted(error: unknown): unknown {
 function notStarted(record: SandboxRecord | undefined): PlatformError {
   const { failureCode: code = null, failureMessage = null, observed = 'stopped' } = record ?? {};
   if (isErrorCode(code)) return new PlatformError(code, failureMessage ?? 'it could not be started');
-  const message = failureMessage ?? `it is ${observed}: somebody stopped it while it started`;
+  const message = failureMessage ?? `it is ${observed}: it was stopped while it started`;
   return new PlatformError('start_failed', message, { details: { state: observed } });
 }
 

@@ -235,7 +235,7 @@ test('what a policy and its rules leave out is shown as what it means', async (t
   });
 });
 
-test('secret values and registry passwords reach the engine and nobody else', async (t) => {
+test('secret values and registry passwords reach the engine alone', async (t) => {
   const server = await startHealthy(t);
   const { body: sandbox } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
     body: body('one', FULL),

@@ -29,7 +29,7 @@ test('no change of a file is without an event, also when the server is killed in
   assert.equal((await making).status, 200);
 });
 
-test('a change whose end nobody heard of is noted as such, a refused one not at all', async (t) => {
+test('a file change whose outcome is unknown is recorded as such, a refused one not at all', async (t) => {
   const { server, volume, volumeStore, files, events } = await startWithVolume(t);
   const make = () => server.rest('POST', `${files}/mkdir`, { body: { path: 'a' } });
   const fail = (code: ErrorCode, cause?: Error) => () =>

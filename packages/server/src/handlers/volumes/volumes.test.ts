@@ -237,7 +237,7 @@ test('the host volume can be neither capped nor deleted', async (t) => {
   assert.deepEqual([labelled.status, labelled.body.labels], [200, { a: 'b' }]);
 });
 
-test('a change is refused when somebody else changed the volume meanwhile', async (t) => {
+test('a change is refused when the volume was changed meanwhile', async (t) => {
   const { server, create } = await start(t);
   const { body: made, headers } = await create('data');
   const change = (ifMatch: string) =>
@@ -302,7 +302,7 @@ test('a volume that a sandbox has among its mounts is not deleted', async (t) =>
   assert.equal((await server.rest('DELETE', `/volumes/${made.id}`)).status, 200);
 });
 
-test('an id that is no UUID is 400, an unknown one 404, whatever is asked', async (t) => {
+test('an id that is no UUID is 400, an unknown one 404, in every operation', async (t) => {
   const { server } = await start(t);
   for (const [method, body] of [['GET'], ['DELETE'], ['PATCH', {}]] as const) {
     const malformed = await server.rest(method, '/volumes/nonsense', body === undefined ? {} : { body });

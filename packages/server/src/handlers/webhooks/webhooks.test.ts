@@ -164,7 +164,7 @@ test('a receiver that asks for time is given it; what waits for it is counted, a
   assert.match(JSON.stringify((await deliveries(id)).at(-1)), /"dropped: more than 2 messages/);
 });
 
-test('a test is sent at once, whatever the filter, and says how it went', async (t) => {
+test('a test is sent at once, regardless of the filter, and reports its outcome', async (t) => {
   const { create, rest, eventTypes, id } = await startAcme(t, { settings: { timeoutMs: 300 } });
   const target = await startReceiver(t);
   const receiver = await startReceiver(t, ({ path }, response) => {
@@ -201,7 +201,7 @@ test('a test is sent at once, whatever the filter, and says how it went', async 
   assert.equal((await eventTypes(id)).filter((type) => type === 'webhook_tested').length, 4);
 });
 
-test('who does not answer holds up nobody else, of the same organization either', async (t) => {
+test('a receiver that does not answer delays no other, not even of the same organization', async (t) => {
   const { create, happen, rest, deliveries } = await startAcme(t);
   const silent = await startReceiver(t, () => undefined);
   const well = await startReceiver(t);

@@ -203,7 +203,7 @@ test('a key that is revoked ends its channels', async (t) => {
 test('a client that answers no ping is cut off, one that does stays', async (t) => {
   const server = await startChannelServer(t, { keepAliveMs: 500 });
   const address = await server.addSandbox();
-  // It is looked when the test says so: a machine that stands still keeps nobody from answering.
+  // The test decides when the server checks: a slow machine must not keep a client from answering in time.
   t.mock.timers.enable({ apis: ['setInterval'] });
   const alive = await openWebSocket(t, address);
   const silent = await openWebSocket(t, { ...address, isSilent: true });
@@ -211,7 +211,7 @@ test('a client that answers no ping is cut off, one that does stays', async (t) 
   const pinged = Promise.all([once(alive, 'ping'), once(silent, 'ping')]);
   t.mock.timers.tick(500);
   await pinged;
-  // Whoever hears this has heard the answer before it.
+  // When this pong arrives, the earlier answer has arrived too.
   const heard = once(alive, 'pong');
   alive.ping();
   await heard;

@@ -125,7 +125,7 @@ test('a byte order mark is a character: of a word it is shown, and a key behind 
   assert.equal(describeExec(encodeMessage(1, `${mark}core.exec.request`, { cmd: 'ls' })), undefined);
 });
 
-test('a request that names its type twice is refused, so that nobody can show us one and the sandbox another', () => {
+test('a request that names its type twice is refused, so that the server and the sandbox cannot read different types', () => {
   const encoded = Buffer.from(encodeMessage(1, 'core.exec.request', { cmd: 'ls' }));
   const second = Buffer.from([0x61, 0x74, 0x6f, ...Buffer.from('core.fs.request')]);
   const doubled = Buffer.concat([encoded, second]);

@@ -237,7 +237,7 @@ test('what is noted of a run is in the log; a log that cannot be written ends it
   await sql`alter table elsewhere rename to events`.execute(server.database);
 });
 
-test('whoever may not open it is told so, and whoever may no longer is shut out', async (t) => {
+test('a caller without permission is refused, and disconnected when it loses its permission', async (t) => {
   const { server, socket } = await startFixture(t, () => Promise.resolve(all(END)));
   const mine = await server.addSandbox();
   const theirs = await server.addSandbox({ organization: 'globex' });
@@ -279,7 +279,7 @@ test('a client that does not read holds up its own runs, and nothing is kept for
   assert.equal(linesOf(1).length, 2001);
 });
 
-test('whatever is sent is answered, or ends the connection it came on in words', async (t) => {
+test('each message is answered, or closes its connection with a reason', async (t) => {
   const { open } = await startFixture(t, () => Promise.resolve(all(END)));
   const dice = new RandomGenerator(SEED);
   const honest = { id: Number.MAX_SAFE_INTEGER, run: PYTHON };

@@ -43,7 +43,7 @@ function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * KEEP_ALIVE_MS);
 }
 
-test('whoever answered while this process stood still is not taken for gone', async (t) => {
+test('a client that answered while this process was stopped stays connected', async (t) => {
   const client = watched(t, { isSilent: false });
   for (let round = 0; round < 3; round++) {
     await once(client, 'pinged');
@@ -53,7 +53,7 @@ test('whoever answered while this process stood still is not taken for gone', as
   assert.equal(client.isTerminated, false);
 });
 
-test('whoever answers nothing is taken for gone, also by a process that stood still', async (t) => {
+test('a client that does not answer is disconnected, also after this process was stopped', async (t) => {
   const client = watched(t, { isSilent: true });
   const terminated = once(client, 'terminated');
   await once(client, 'pinged');

@@ -34,7 +34,7 @@ test('a page of this server opens a channel with its session', async (t) => {
   assert.equal((await channel.run({ cmd: 'true' })).code, 0);
 });
 
-test('no page elsewhere does, nor whoever does not say where it is', async (t) => {
+test('no page of another origin does, nor a request without an origin', async (t) => {
   const { address, cookie } = await startWithSession(t);
   for (const origin of [undefined, 'http://evil.example', 'http://127.0.0.1:1', 'null']) {
     const headers = { cookie, ...(origin === undefined ? {} : { origin }) };

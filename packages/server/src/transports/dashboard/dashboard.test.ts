@@ -55,7 +55,7 @@ test('a browser gets the dashboard at its addresses, with a policy that allows n
 
 test('no address of the API becomes a page, and programs get at / what they got before', async (t) => {
   const { url, get } = await start(t);
-  for (const path of ['/v1/nothing', '/api/v1/nothing', '/v1/orgs/nobody', '/nothing', '/orgsx']) {
+  for (const path of ['/v1/nothing', '/api/v1/nothing', '/v1/orgs/unknown', '/nothing', '/orgsx']) {
     const answer = await get(path);
     assert.notEqual(answer.status, 200, path);
     assert.match(answer.headers.get('content-type') ?? '', /^application\/json/, path);

@@ -81,7 +81,7 @@ function urlOf({ headers }: FastifyRequest): string {
   return `${scheme}://${headers.host ?? ''}`;
 }
 
-/** Who names neither gets JSON: it is a program, or somebody with curl. */
+/** A request that names neither type gets JSON: it comes from a program such as curl. */
 function prefersHtml(accept: string): boolean {
   return qualityOf('text/html', accept) > qualityOf('application/json', accept);
 }

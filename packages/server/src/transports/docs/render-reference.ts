@@ -53,7 +53,7 @@ organization; a personal access token (<code>svc_pat_…</code>) or a session us
 curl -H "Authorization: Bearer $SVC_API_KEY" -H "Content-Type: application/json" \\
   -d '{"name": "web", "image": {"type": "oci", "reference": "alpine"}}' \\
   "$SVC_API_URL/v1/sandboxes?start=true&amp;wait_for=running"</pre>
-<p>Whatever is not 2xx has the body <code>{"error": {"code", "message", "details"}}</code>; a 400 names the field. Lists
+<p>Responses other than 2xx have the body <code>{"error": {"code", "message", "details"}}</code>; a 400 names the field. Lists
 take <code>limit</code> (1–100) and <code>cursor</code>. Mutations take <code>Idempotency-Key</code>: the first outcome is
 repeated for 24 hours. Sandboxes and volumes have an <code>ETag</code>, which <code>If-Match</code> of a change compares.
 Every answer carries <code>X-Request-Id</code>.</p>

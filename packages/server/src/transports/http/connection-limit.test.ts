@@ -60,7 +60,7 @@ const untilHeld = async (server: Server, count: number) =>
     return held === count;
   });
 
-test('silent connections of one address keep nobody out, nor do heads and bodies that never end', async (t) => {
+test('silent connections of one address keep no others out, nor do heads and bodies that never end', async (t) => {
   for (const text of ['', HEAD, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1`]) {
     const { server, open } = await serve(t);
     for (let count = 0; count < MAX * 3; count++) await open(ATTACKER, text);

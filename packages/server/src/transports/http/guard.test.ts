@@ -22,7 +22,7 @@ test('loopback names and addresses are always ours', () => {
   }
 });
 
-test('a name that somebody lets point here is not ours', () => {
+test('a foreign host name that resolves to this server is refused', () => {
   for (const host of [
     'evil.example',
     'evil.example:5555',

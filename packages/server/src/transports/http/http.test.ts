@@ -170,7 +170,7 @@ test('headers over the limit are 431, and what is no HTTP is 400, both with an e
   }
 });
 
-test('connections that say nothing keep nobody out', async (t) => {
+test('silent connections do not keep other clients out', async (t) => {
   const server = await startTestServer(t, { limits: { ...DEFAULT_LIMITS, maxConnections: 4 } });
   const port = Number(new URL(server.url).port);
   const silent = Array.from({ length: 12 }, () => connect(port, '127.0.0.1').on('error', () => undefined));

@@ -10,7 +10,7 @@ const SANDBOX_ID = /^[0-9a-f-]{36}$/;
 export function traceRequests(server: FastifyInstance, tracer: Tracer): void {
   server.addHook('onRequest', (request, reply, done) => {
     const { method } = request;
-    // By its route: an address may hold what is nobody's business.
+    // The span is named by its route, because a URL may hold private values.
     const route = templateOf(request.routeOptions.url);
     const name = route === undefined ? method : `${method} ${route}`;
     const span =
@@ -26,7 +26,7 @@ export function traceRequests(server: FastifyInstance, tracer: Tracer): void {
   });
 }
 
-/** As OpenAPI writes it, whoever found the route: a trace store groups by the name, and one route must not have two. */
+/** The route as OpenAPI writes it: a trace store groups spans by name, and one route must not have two names. */
 function templateOf(url: string | undefined): string | undefined {
   return url?.replaceAll(/:(\w+)/g, '{$1}');
 }

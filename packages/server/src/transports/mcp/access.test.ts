@@ -52,7 +52,7 @@ test('what tools change is on record like everything else, with who did it', asy
   assert.match(JSON.stringify(removal?.actor), /server key for team/, JSON.stringify(events));
 });
 
-test('a namespace that nobody has used has no sandboxes and no snapshots', async (t) => {
+test('an unused namespace has no sandboxes and no snapshots', async (t) => {
   const { url } = await startTestServer(t);
   const { client } = await connectClient(t, url);
   const list = async (name: string) =>

@@ -104,8 +104,8 @@ test('a page of another origin gets nothing', async (t) => {
   assert.equal(response.status, 403);
 });
 
-test('a session that nobody uses is forgotten, and one with an open stream is not', async (t) => {
-  // The clock goes on when the test says so: nobody is idle before.
+test('an idle session expires, and one with an open stream does not', async (t) => {
+  // The test advances the clock, so that no session is idle before.
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const { url, sessions, streams } = await startBare(t, { maxSessions: 10, idleMs: 200 });
   await initialize(url);
@@ -130,12 +130,12 @@ test('beyond the limit the session that was idle longest gives way', async (t) =
 test('a server with open streams closes at once', async (t) => {
   const server = await startTestServer(t);
   await connectClient(t, server.url);
-  // From here on no time passes: whoever waited for a while would wait for ever.
+  // From here on no time passes, so that a wait by a timer would never end.
   t.mock.timers.enable({ apis: ['setTimeout'] });
   await server.close();
 });
 
-test('every revision that the SDK knows is spoken with whoever asks for it, and the newest with others', async (t) => {
+test('each revision that the SDK knows is spoken when a client asks for it, the newest otherwise', async (t) => {
   const { url } = await startTestServer(t);
   for (const asked of [...SUPPORTED_PROTOCOL_VERSIONS, '2099-01-01']) {
     const params = { ...INITIALIZE.params, protocolVersion: asked };

@@ -141,8 +141,8 @@ test('a call that fails is a result with the real reason', async (t) => {
     ],
     [
       'sandbox_stop',
-      { sandbox: 'nobody' },
-      "Sandbox 'nobody' not found in configuration. Call sandbox_start with config.image to make it, or sandbox_get_metrics to see which sandboxes there are.",
+      { sandbox: 'unknown' },
+      "Sandbox 'unknown' not found in configuration. Call sandbox_start with config.image to make it, or sandbox_get_metrics to see which sandboxes there are.",
     ],
     ['sandbox_stop', { sandbox: '' }, 'Sandbox name cannot be empty'],
     ['sandbox_stop', { sandbox: 'a', namespace: '' }, 'Namespace cannot be empty'],

@@ -26,15 +26,15 @@ export type Admission = {
       /** It came in the address, where it should not stay. */
       readonly isFromAddress: boolean;
     }
-  /** The port is open to everybody. */
+  /** The port is public. */
   | { readonly by: 'public' }
-  /** The server asks nobody who comes from its own machine. */
+  /** A development server admits requests from its own machine without a token. */
   | { readonly by: 'place' }
 );
 
 /**
- * Who may use a port: whoever has a token for this port of this sandbox, everybody while it is public, and on a server of
- * development whoever works on its machine. Whether port or sandbox exist is told to nobody else.
+ * Admits a request to a port: with a token for this port of this sandbox, without one while the port is public, and on a
+ * development server from its own machine. Refusals do not reveal whether port or sandbox exist.
  */
 export async function admitRequest(
   { database, place }: { readonly database: Database; readonly place: PreviewAddresses },
@@ -60,7 +60,7 @@ export async function admitRequest(
   return NEEDS_TOKEN;
 }
 
-/** Whether what let somebody in still does. */
+/** Whether an admission is still valid. */
 export async function isStillOpen(
   database: Database,
   host: PreviewHost,
@@ -84,8 +84,8 @@ async function open(
 }
 
 /**
- * No other site can have its own name lead here: one below `localhost` is nobody's to give away. But a page of another site
- * can ask for what is here by this name, with the browser of somebody who works on this machine.
+ * Names below `localhost` always resolve to this machine, so no site can give one to its own host. But a page of another
+ * site can send requests to this name with a browser on this machine.
  */
 async function admitLocally(
   database: Database,

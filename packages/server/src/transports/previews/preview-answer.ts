@@ -35,7 +35,7 @@ export const ELSEWHERE: PreviewAnswer = {
   code: 'forbidden',
   title: 'Another page asked for this preview',
   message:
-    'This server lets in whoever works on its machine, and pages of the preview itself, but no pages of other sites.',
+    'This server admits programs on its own machine and pages of the preview itself, but no pages of other sites.',
 };
 
 export function noSuchSandbox(name: string): PreviewAnswer {

@@ -8,7 +8,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { signSession } from '../../access/sessions.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import { ask, DOMAIN, show } from '../../testing/shown-port.ts';
-test('a port is shown to whoever has its token, which the service never gets to see', async (t) => {
+test('a port is shown to a caller with its token, which the service never gets to see', async (t) => {
   const { server, host, port, preview } = await show(t, (incoming, response) => {
     response.end(JSON.stringify({ url: incoming.url, headers: incoming.headers }));
   });
@@ -47,7 +47,7 @@ test('a link with the token sets a cookie of this host and leads to the address 
   assert.deepEqual([page.status, page.text], [200, 'page']);
 });
 
-test('without a token nobody learns what exists: a page for people, JSON for programs', async (t) => {
+test('without a token a caller does not learn what exists: a page for people, JSON for programs', async (t) => {
   const { server, host, port, preview } = await show(t, (_incoming, response) => response.end('secret'));
   const page = await ask(server, '/', { host, headers: { accept: 'text/html' } });
   assert.equal(page.status, 401);
@@ -123,7 +123,7 @@ test('a server that listens on a name with two addresses shows previews at each 
   for (const { address } of addresses) {
     const asked = request(`http://${address}:${new URL(server.url).port}/`, { headers, agent: false }).end();
     const answered = once(asked, 'response') as Promise<[IncomingMessage]>;
-    // Where nobody listens nobody shows anything else either.
+    // A port without a listener shows nothing either.
     const [response] = await answered.catch(() => []);
     if (response === undefined) continue;
     reached.push(Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>)).toString());
@@ -279,7 +279,7 @@ test('a service that is not there, breaks off or talks nonsense is a 502 that sa
   await waitUntil(async () => {
     const { status, text } = await ask(server, '/', { host, headers: { ...headers, accept: 'text/html' } });
     return status === 502 && text.includes(`Nothing answers on port ${port} of sandbox 'app'`);
-  }, 'nobody listens');
+  }, 'no listener');
   await server.rest('POST', `/sandboxes/${sandboxId}/stop`);
   await waitUntil(async () => (await ask(server, '/', { host, headers })).status === 503, 'it is stopped');
   const stopped = await ask(server, '/', { host, headers });

@@ -6,7 +6,7 @@ import { ask, DOMAIN, show } from '../../testing/shown-port.ts';
 
 const LOCAL = { previews: { domain: 'localhost', scheme: 'http', port: null } } as const;
 
-test('on a server that asks nobody the machine it runs on needs no token, and pages of other sites get nothing', async (t) => {
+test('on a development server its own machine needs no token, and pages of other sites get nothing', async (t) => {
   const { server, port, sandboxId } = await show(
     t,
     (incoming, response) => response.end(`page for ${incoming.headers.host}`),
@@ -37,7 +37,7 @@ test('on a server that asks nobody the machine it runs on needs no token, and pa
   );
   assert.equal(await statusOf({ origin: own }, 'POST'), 200, 'its own page');
   const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
-  assert.equal(await statusOf(link), 200, 'a link that somebody follows');
+  assert.equal(await statusOf(link), 200, 'a followed link');
   for (const foreign of [
     { origin: 'https://evil.test' },
     { origin: 'null' },

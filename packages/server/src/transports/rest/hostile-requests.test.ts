@@ -112,7 +112,7 @@ test('a snapshot of an organization that was deleted meanwhile is not kept', asy
   await waitUntil(async () => (await store.listSnapshots()).length === 0, 'the copy being removed');
 });
 
-test('the disk of a snapshot counts for limits and bills, also when nobody names its size', async (t) => {
+test('the disk of a snapshot counts for limits and bills, also when no request names its size', async (t) => {
   const server = await startHealthy(t);
   const sandboxId = await stoppedSandbox(server);
   await server.rest('POST', '/snapshots', { body: { kind: 'disk', sandbox_id: sandboxId, name: 's' } });
@@ -146,7 +146,7 @@ test('cursors, names and labels that no database should see are 400', async (t) 
   }
 });
 
-test('a stream that nobody would get is not begun', async (t) => {
+test('HEAD does not open a stream', async (t) => {
   const server = await startHealthy(t);
   const made = await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body('box') });
   const url = `${server.url}/v1/sandboxes/${made.body.id}/logs`;

@@ -74,7 +74,7 @@ export function registerRest(server: FastifyInstance, parts: RestTransportParts)
         exposeHeadRoute: false,
         config: { isBodyStreamed: (request) => addresses.isBodyStreamed(request) },
         onRequest: (request, _reply, done) => {
-          // A streamed body is bytes, whatever its sender calls it.
+          // A streamed body is bytes, regardless of its content type.
           if (addresses.isBodyStreamed(request)) delete request.headers['content-type'];
           done();
         },
@@ -115,7 +115,7 @@ async function answer(
   const later = setImmediate(() => (isHeldBack = !request.raw.complete));
   const restRequest = await readRequest(parts, name, request, reply, { slug, params, owner });
   clearImmediate(later);
-  // Whoever was let in and kept the body to themselves may have lost the right to send it meanwhile.
+  // A caller that sends the body late may have lost its permission meanwhile.
   const current = isHeldBack ? await admit() : authority;
   const result = await parts.dispatch.call(name, restRequest, current);
   if (result.kind === 'replay') {
@@ -133,7 +133,7 @@ async function answer(
   return await reply.header('content-type', 'application/json').send(JSON.stringify(output));
 }
 
-/** Streams have no end of their own: whoever may not ask any more is not told any more. */
+/** Checks the permission again while a stream is open, because a stream may never end. */
 function whetherStill(admit: () => Promise<Authority>, { organization }: Authority): () => Promise<boolean> {
   return async () => {
     try {
@@ -199,7 +199,7 @@ function idempotencyKeyOf(operation: RestOperation, request: FastifyRequest): st
 }
 
 function contextOf(operation: RestOperation, request: FastifyRequest, reply: FastifyReply): RequestContext {
-  // Made for those who ask for it: most calls are over before anybody could go away.
+  // Created on first use: most calls end before their caller could disconnect.
   let gone: AbortController | undefined;
   let isGone = false;
   // Also after an answer that was sent whole: what still follows something for it is to end.
@@ -234,7 +234,7 @@ function versionOf(operation: RestOperation, ifMatch: string | undefined): numbe
   return Number(version);
 }
 
-/** Bodies beyond the usual size are held in memory whole: so many at a time, whoever sends them. */
+/** Limits bodies above the usual size, which are held in memory whole, per owner and in all. */
 class LargeBodies {
   readonly #owners: string[] = [];
 

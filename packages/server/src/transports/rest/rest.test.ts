@@ -26,7 +26,7 @@ test('a method that an address does not take is 405 and says which it takes', as
   assert.equal((await server.rest('OPTIONS', '/nothing')).status, 404);
 });
 
-test('whoever relies on a version where there is none is told, instead of being let through', async (t) => {
+test('If-Match on an operation without versions is refused, not ignored', async (t) => {
   const server = await startTestServer(t);
   const { status, body } = await server.rest('POST', '/volumes', {
     body: { name: 'a' },
@@ -36,7 +36,7 @@ test('whoever relies on a version where there is none is told, instead of being 
   assert.equal((await server.rest('GET', '/volumes')).body.length, 1);
 });
 
-test('HEAD is told what GET would be, without the body', async (t) => {
+test('HEAD gets the answer of GET, without the body', async (t) => {
   const server = await startTestServer(t);
   for (const path of ['/v1/sandboxes', '/v1/sandboxes/not-a-uuid', '/v1/nothing']) {
     const got = await fetch(`${server.url}${path}`);
@@ -61,7 +61,7 @@ test('the longest name that can be given can be asked for', async (t) => {
   assert.equal(body.error.code, 'sandbox_not_found');
 });
 
-test('a missing or wrong credential is 401 unauthorized, whatever else is wrong with the request', async (t) => {
+test('a missing or wrong credential is 401 unauthorized, also when the request has other errors', async (t) => {
   const server = await startTestServer(t, { signingKey: SIGNING_KEY });
   for (const key of [undefined, 'svc_nonsense', 'svc_pat_nonsense', 'eyJ.nonsense.x', 'svc_eyJ.a.b']) {
     const { status, body, headers } = await server.rest('POST', '/sandboxes?x=1', {
@@ -176,7 +176,7 @@ test('a page elsewhere cannot call the control plane', async (t) => {
   assert.deepEqual([status, body.error.code], [403, 'forbidden']);
 });
 
-test('a page that may call it is told so before it does', async (t) => {
+test('a CORS preflight of an allowed origin succeeds', async (t) => {
   const server = await startTestServer(t, { corsOrigins: ['https://app.example'] });
   const response = await fetch(`${server.url}/v1/volumes/x`, {
     method: 'OPTIONS',
@@ -207,7 +207,7 @@ test('with a rate limit every answer says what is left, and too many are refused
   assert.ok(Number(third.headers.get('retry-after')) > 0);
 });
 
-test('the document and the page to browse it are served to anybody', async (t) => {
+test('the OpenAPI document and the page to browse it need no credential', async (t) => {
   const server = await startTestServer(t, { signingKey: SIGNING_KEY });
   const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
     readonly openapi: string;

@@ -59,7 +59,7 @@ test('a bad, expired or foreign key is 401 and says no more than a missing one',
   }
 });
 
-test('nobody without a key learns which methods exist or what is wrong with the parameters', async (t) => {
+test('callers without a key do not learn which methods exist or what is wrong with the parameters', async (t) => {
   const server = await startTestServer(t, { signingKey: SIGNING_KEY });
   for (const body of [
     { ...METRICS, method: 'nope' },

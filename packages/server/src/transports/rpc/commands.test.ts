@@ -125,7 +125,7 @@ test('a timeout in nanoseconds, as one client sends it, does not overflow', asyn
   assert.equal((await run(server, 'echo', ['hi'], { timeout: 30_000_000_000 })).output, 'hi\n');
 });
 
-test('all output arrives, whatever its size and bytes', async (t) => {
+test('all output arrives, at every size and with arbitrary bytes', async (t) => {
   const server = await running(t);
   const big = await run(server, 'sh', ['-c', 'seq 1 200000']);
   assert.equal(big.output.length, 1_288_895);
@@ -144,7 +144,7 @@ test('output beyond 10 MiB is cut with a mark and said to be cut', async (t) => 
   assert.equal(result.error, 'fine\n');
 });
 
-test('commands run beside each other, and a slow one holds up nobody', async (t) => {
+test('commands run concurrently, and a slow one does not delay others', async (t) => {
   const server = await running(t);
   const slow = run(server, 'sleep', ['0.5']);
   const quick = await Promise.all(Array.from({ length: 20 }, (_, n) => run(server, 'echo', [String(n)])));

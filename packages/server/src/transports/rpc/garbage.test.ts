@@ -41,7 +41,7 @@ const header = fc.constantFrom(
   'application/json,',
 );
 
-test('whatever is sent, the answer is a JSON-RPC envelope, never a 500, and the server lives on', async (t) => {
+test('arbitrary bytes get a JSON-RPC envelope, never a 500, and the server keeps running', async (t) => {
   const server = await startTestServer(t);
   await fc.assert(
     fc.asyncProperty(body, header, fc.constantFrom('', '/legacy'), async (bytes, contentType, prefix) => {

@@ -125,7 +125,7 @@ test('a stopped sandbox takes another config, and the old one is gone', async (t
   assert.equal(record?.spec.runtime?.workdir, '/tmp');
 });
 
-test('a start whose sandbox somebody else brought up meanwhile has succeeded', async (t) => {
+test('a start whose sandbox another call has started meanwhile has succeeded', async (t) => {
   const orchestrator = new LookedAt();
   const server = await startTestServer(t, { orchestrator });
   await start(server, { image: 'python' });

@@ -45,7 +45,7 @@ test('packets of SSH and SFTP with a wrong field end at most their own connectio
     if (visits % VISITS_BETWEEN_CHECKS !== 0) continue;
     assert.equal((await run(before, 'true')).code, 0, 'who was there is served');
     const later = await gateway.connect(login);
-    assert.equal((await run(later, 'true')).code, 0, 'who comes is served');
+    assert.equal((await run(later, 'true')).code, 0, 'a new client is served');
     later.end();
   }
   const grown = process.memoryUsage().rss - rss;
@@ -120,7 +120,7 @@ interface Protocol {
   readonly _kexinit: unknown;
 }
 
-/** A sandbox where nothing is run, dialled or written, whatever is asked: what arrives here was made by chance, on this host. */
+/** A fake sandbox that runs, dials and writes nothing, because random requests must not act on this host. */
 function harmlessAgent(): Duplex {
   const splitter = new FrameSplitter();
   const agent = new Duplex({
@@ -144,7 +144,7 @@ function harmlessAgent(): Duplex {
   return agent;
 }
 
-/** Answers are whatever they are; all that counts is what the gateway makes of the questions. */
+/** Answers arbitrarily: only the gateway's handling of the requests is tested. */
 function doEverything(client: Client, onLastAnswer: () => void): void {
   const ignore = () => undefined;
   attempt(() =>

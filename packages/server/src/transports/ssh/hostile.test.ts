@@ -37,7 +37,7 @@ async function open(t: TestContext, settings: Partial<SshSettings> = {}): Promis
   const checkServed = async () => {
     assert.equal((await run(before, 'true')).code, 0, 'who was there is served');
     const later = await gateway.connect(login);
-    assert.equal((await run(later, 'true')).code, 0, 'who comes is served');
+    assert.equal((await run(later, 'true')).code, 0, 'a new client is served');
     later.end();
   };
   return { gateway, privateKey, checkServed };
@@ -66,7 +66,7 @@ function packet(type: number, payload: Uint8Array, said: { length?: number; padd
   return Buffer.concat([head, body]);
 }
 
-test('packets before a login that are malformed end their connection, and nobody else notices', async (t) => {
+test('malformed packets before the login end their connection and no other', async (t) => {
   const { gateway, checkServed } = await open(t);
   const list = (length: number) =>
     Buffer.concat([Buffer.alloc(16), Buffer.from([0, 0, 0, length]), randomBytes(8)]);
@@ -183,7 +183,7 @@ test('a wrong bit in what is sent under keys ends that connection alone', async 
   await checkServed();
 });
 
-test('a session that is asked to begin twice begins once, and nobody else notices', async (t) => {
+test('a session that is asked to begin twice begins once, and other clients are served', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
   const client = await gateway.connect({ username: 'calm-fox', privateKey });
   // No client does so by itself; what sends the requests is not in the types.
@@ -204,7 +204,7 @@ interface Requests {
   subsystem(channel: number, name: string, wantsAnswer: boolean): void;
 }
 
-test('a client that takes no packets gets no channel, and nobody else notices', async (t) => {
+test('a client that takes no packets gets no channel, and other clients are served', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
   const client = await gateway.connect({ username: 'calm-fox', privateKey });
   const { _protocol: protocol } = client as unknown as { readonly _protocol: Opening };

@@ -53,7 +53,7 @@ test('a packet that is empty or too long ends the session before it is read', as
   }
 });
 
-test('whatever a client sends, it is answered or the session ends', async () => {
+test('arbitrary bytes of a client are answered or end the session', async () => {
   const bodies = fc.array(fc.tuple(fc.nat(255), fc.uint8Array({ maxLength: 60 })), { maxLength: 5 });
   const property = fc.asyncProperty(bodies, async (requests) => {
     const packets = requests.map(([type, raw]) => encodePacket(type, [1, { raw }]));

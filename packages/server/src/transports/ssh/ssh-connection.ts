@@ -77,14 +77,14 @@ export class SshConnection {
           },
         );
     });
-    // Each exchange costs as much as the first one, and nobody who wants to log in asks for another.
+    // Each key exchange costs as much as the first one, and a login needs no second one.
     const onRekey = () => this.end('it exchanged keys instead of logging in');
     this.#client.on('rekey', onRekey);
     this.#client.once('ready', () => {
       clearTimeout(timer);
       this.#client.off('rekey', onRekey);
       this.#parts.onLoggedIn();
-      if (granted === undefined) return this.end('nobody logged in');
+      if (granted === undefined) return this.end('the login was not completed');
       this.#welcome(granted).catch((error: unknown) => {
         logger.info({ err: error }, 'an SSH session was refused');
         this.end(error instanceof Error ? error.message : 'it was refused');

@@ -15,7 +15,7 @@ async function refusalOf(gateway: TestGateway, config: ConnectConfig): Promise<s
   } catch (error) {
     return String(error);
   }
-  throw new Error('somebody was let in');
+  throw new Error('a login was accepted');
 }
 
 async function eventsOf({ database }: TestGateway): Promise<readonly { type: string; payload: string }[]> {
@@ -60,7 +60,7 @@ test('a client that reads neither stream for a while, one after the other, gets 
   assert.deepEqual(lengths, { stdout: size, stderr: size });
 });
 
-test('whoever may not in learns nothing about what exists', async (t) => {
+test('a refused user learns nothing about what exists', async (t) => {
   const gateway = await startTestGateway(t);
   const { privateKey } = await gateway.addMember('ada@acme.example');
   const outsider = await gateway.addMember('eve@other.example', 'other');
@@ -214,7 +214,7 @@ test('a sandbox that does not run says how to start it', async (t) => {
   assert.match(stderr, /start it with: svc start box-calm-fox/);
 });
 
-test('a shell that somebody else chose is text in what is said of it', async (t) => {
+test('a shell chosen by another user is text in messages', async (t) => {
   const gateway = await startTestGateway(t);
   const { privateKey } = await gateway.addMember('ada@acme.example');
   await gateway.addSandbox('calm-fox', false, 'x\nforged\u001B[2J\u202E');
@@ -270,7 +270,7 @@ test('bytes that are no SSH neither end the gateway nor stay', async (t) => {
     socket.write(bytes);
     await closeOf(socket);
   }
-  // Somebody whom a busy machine kept from logging in in time may try again.
+  // A login that timed out on a busy machine may be tried again.
   const isServed = async () => {
     const client = await gateway.connect({ username: 'calm-fox', privateKey }).catch(() => undefined);
     return client !== undefined && (await run(client, 'true')).code === 0;

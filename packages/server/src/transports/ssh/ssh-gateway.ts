@@ -18,14 +18,14 @@ const IDENT = 'svc';
 const KEEP_ALIVE_MISSES = 3;
 const CLOSE_MS = 2000;
 /**
- * What a stranger may have agreed on. Not all that ssh2 knows: a key exchange over 8192 bits takes the thread that serves everybody thirty
- * times as long as one over a curve, and `zlib` would unpack a thousand times what was sent before anybody has logged in.
+ * Algorithms that clients may negotiate before they log in. Not all that ssh2 supports: a key exchange of 8192 bits takes the
+ * main thread thirty times as long as one over a curve, and `zlib` could unpack a thousand times the bytes sent, before a login.
  */
 const ALGORITHMS: Algorithms = {
   kex: ['curve25519-sha256', 'curve25519-sha256@libssh.org', 'ecdh-sha2-nistp256', 'ecdh-sha2-nistp384'],
   compress: ['none'],
 };
-/** Twenty keys and a key exchange fit in well; more is sent by nobody who wants to log in. */
+/** Enough for twenty keys and a key exchange; a login needs no more. */
 const MAX_UNAUTHENTICATED_BYTES = 256 * 1024;
 
 export interface SshGatewayParts {
@@ -42,7 +42,7 @@ export interface RunningSshGateway {
   close(): Promise<void>;
 }
 
-/** Lets OpenSSH into sandboxes: `ssh <slug>@host`. Nothing of SSH goes into the sandbox itself. */
+/** The SSH server for sandboxes: `ssh <slug>@host`. The sandbox itself holds nothing of SSH. */
 export async function startSshGateway(parts: SshGatewayParts): Promise<RunningSshGateway> {
   const { settings, logger, serverFolder } = parts;
   const hostKey = await ensureHostKey(serverFolder);
@@ -80,7 +80,7 @@ class Gateway {
     if (place === undefined) return void socket.destroy();
     const { settings } = this.#parts;
     this.#sockets.add(socket);
-    // Also for those who never say that they speak SSH.
+    // Also for clients that never send a version line.
     const timer = setTimeout(() => socket.destroy(), settings.loginMs);
     socket.once('close', () => {
       clearTimeout(timer);
@@ -96,7 +96,7 @@ class Gateway {
       socket.off('data', onBytes);
       place.loggedIn();
     };
-    // One for each client, so that it is known which socket a connection is on: how much waits in it bounds what is sent.
+    // One server per client, so that the socket of a connection is known: its buffered bytes limit what is sent.
     const server = new ssh2.Server(
       {
         hostKeys: [this.#hostKey.privateKey],

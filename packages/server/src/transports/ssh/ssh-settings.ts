@@ -5,23 +5,23 @@ export interface SshSettings {
   readonly port: number;
   /** A connection over which nothing was sent for this long is ended; 0: never. */
   readonly inactivityMs: number;
-  /** How often a client is asked whether it is still there. */
+  /** Interval of keep-alive requests to a client. */
   readonly keepAliveMs: number;
-  /** How often it is looked up whether a client may go on, and was active. */
+  /** Interval of checks of a client's permission and activity. */
   readonly recheckMs: number;
-  /** A client that has not logged in by then is sent away. */
+  /** A client that has not logged in after this time is disconnected. */
   readonly loginMs: number;
   /** Keys that one connection may try. */
   readonly maxAttempts: number;
   readonly connections: {
     readonly total: number;
-    /** Of those, how many may not be logged in yet: in all, and from one address. */
+    /** Limits of connections that have not logged in yet: in all, and per address. */
     readonly unauthenticated: number;
     readonly unauthenticatedPerAddress: number;
-    /** Of one address that may begin within ten seconds: each is a key exchange, on the thread that serves everybody. */
+    /** New connections per address within ten seconds: each costs a key exchange on the main thread. */
     readonly newPerAddress: number;
   };
-  /** Logged in. */
+  /** Limits after the login. */
   readonly limits: ChannelLimits;
   /** Shells, commands, transfers and forwarded connections at once over one connection. */
   readonly channelsPerConnection: number;

@@ -5,7 +5,7 @@ import { editText } from './edit-text.ts';
 const edit = (content: string, oldText: string, newText: string, isEvery = false) =>
   editText('/a', content, { oldText, newText, isEvery });
 
-test('a text that is there once is replaced, whatever it holds', () => {
+test('a text that occurs once is replaced, also with special characters', () => {
   assert.deepEqual(edit('one\ntwo\nthree\n', 'two\nth', '$& $1\n'), {
     text: 'one\n$& $1\nree\n',
     lines: [2],
