@@ -19,7 +19,7 @@ const STDERR = 2;
 // Not imported: as a module it opens standard input to export it, in each of our processes.
 const { argv, env } = process;
 
-/** One of our own files and one of others that are loaded when they are needed. */
+/** A sample of the lazily loaded files: one of ours and one of a package. */
 const LOADED_LATER = [
   new URL('./transports/mcp/mcp-endpoint.ts', import.meta.url).href,
   import.meta.resolve('@modelcontextprotocol/sdk/server/index.js'),
@@ -29,7 +29,7 @@ const LOAD_LATER_MS = 1000;
 
 /** `svc server start` runs this. As root it supervises; otherwise, and as the supervisor's child, it serves. */
 async function main(args: readonly string[]): Promise<number> {
-  // The user whom the web-facing process becomes passes folders that root makes; what is secret says so itself.
+  // The user of the web-facing process must be able to enter folders that root makes; secret files set their own mode.
   process.umask(0o022);
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stop.abort());
@@ -46,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function supervise(config: ServerConfig, args: readonly string[], stop: AbortSignal): Promise<number> {
   const owner = ownerOf(config);
-  // First of all, because loading its modules takes longer than everything that we do meanwhile.
+  // Started first, because loading its modules takes longer than the rest of the start.
   const web = startWebProcess([...args, '--run-as', `${owner.uid}:${owner.gid}`]);
   try {
     const logger = await createLogger(config.logLevel);
@@ -92,7 +92,7 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
   return await serve(config, stop.signal, logger, () => process.send?.(READY));
 }
 
-/** Answers whether we live, and resolves when we may serve or are to stop. */
+/** Answers the supervisor's pulses, and resolves when it allows serving or the process is to stop. */
 async function watchSupervisor(stop: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   process.on('message', (message) => {
@@ -121,7 +121,7 @@ async function serve(
   return EXIT.stopped;
 }
 
-/** As the one server of the data folder. */
+/** Runs `work` with the lock of the data folder, so that it has one server. */
 async function alone({ dataFolder }: ServerConfig, work: () => Promise<number>): Promise<number> {
   const lock = await lockDataFolder(dataFolder, 'server');
   if (lock === undefined) throw alreadyRunning(dataFolder);

@@ -51,7 +51,7 @@ import {
 } from './create-workers.ts';
 import type { ServerParts } from './server-parts.ts';
 
-/** What may still be under way when the server is told to stop gets this long. */
+/** How long requests may take to end after the server was told to stop. */
 const DRAIN_MS = 5000;
 /** Of all connections, those that may be held open by channels and previews; the rest is for requests. */
 const STREAMS_PART = 0.75;
@@ -64,7 +64,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Puts the parts together and listens. What it is given still belongs to the caller. */
+/** Assembles the server and listens. The caller still owns the parts that it passes. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { options, database, orchestrator, authenticate, logger } = parts;
   // The leases of a server that was killed: callers that repeat its calls need not wait until they run out.
@@ -124,7 +124,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   };
 }
 
-/** What keeps the rows as they should be. */
+/** Background tasks on rows of the store: retention, limits of runs, failed creates, denials. */
 function storeTasks(parts: ServerParts, convergence: Convergence): readonly BackgroundTask[] {
   return [
     ...housekeeping(parts),
@@ -179,7 +179,7 @@ function previewAddresses(http: FastifyInstance, parts: ServerParts): PreviewAdd
   return { domain: place.domain, scheme: place.scheme, port, isOpen };
 }
 
-/** Previews come last of all that answers requests, because they stand before all of it. */
+/** Previews are registered last, because they intercept requests before all other handlers. */
 async function listen(
   http: FastifyInstance,
   parts: ServerParts,

@@ -111,7 +111,7 @@ function startTracing(
   return { tracer: new Tracer(settings, exporter.add), exporter };
 }
 
-/** There is never more than one supervisor, but the web-facing process of the one before may still be about to end. */
+/** Only one supervisor runs at a time, but the web-facing process of the previous one may still be ending. */
 async function lockWeb({ dataFolder, isSupervised }: ServerConfig): Promise<{ release(): Promise<void> }> {
   const deadline = performance.now() + (isSupervised ? FORMER_WEB_MS : 0);
   for (;;) {
@@ -140,12 +140,12 @@ function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
   });
 }
 
-/** Most servers do without. To be called before root is dropped: it may be unreadable later. */
+/** Loads the gateway only where it is configured. Call it before root is dropped: its files may be unreadable later. */
 export async function loadSshGateway(): Promise<{ readonly startSshGateway: typeof startSshGateway }> {
   return await import('./transports/ssh/ssh-gateway.ts');
 }
 
-/** To be called before root is dropped when the checkout is not for everybody to read. */
+/** Call it before root is dropped when the service user cannot read the checkout. */
 export async function loadDashboard(): Promise<void> {
   await dashboard.find('index.html');
 }

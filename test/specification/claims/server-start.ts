@@ -293,7 +293,7 @@ export const startFlagClaims: readonly Claim[] = [
     `${START} --sign-up`,
     'Who may make an account: invited, open or closed',
     'packages/server/src/handlers/accounts/accounts.test.ts',
-    'who may sign up is what the operator says',
+    'the operator decides who may sign up',
     { default: 'invited' },
   ),
   provedBy(

@@ -19,7 +19,7 @@ export function authenticateWithKeys(verifyKey: VerifyKey): Authenticate {
   };
 }
 
-/** Development mode: every operation is allowed to everyone who can connect. */
+/** Development mode: each client that can connect may call every operation. */
 export const authenticateAsDeveloper: Authenticate = async () =>
   await Promise.resolve({ kind: 'developer', namespace: ALL_NAMESPACES });
 

@@ -18,7 +18,7 @@ import {
 import type { Fingerprint } from './fingerprint.ts';
 import { wakeOf } from './wake.ts';
 
-/** A server whose lease is not renewed for this long is taken for dead. */
+/** A server whose lease is not renewed for this long is considered dead. */
 const LEASE_MS = 10_000;
 /** Lease of a call that has done its work and has not sent its answer. */
 const SETTLED_LEASE_MS = 6000;

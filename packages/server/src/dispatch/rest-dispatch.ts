@@ -114,7 +114,7 @@ export class RestDispatch {
       return await authorize(database, REST_OPERATIONS[name], request.slug, principal);
     } catch (error) {
       const mayBeRepetition = MAY_END_ACCESS.has(name) && request.isRepeatable;
-      // A former member gets `forbidden`; the developer is told that there is no such organization.
+      // A former member gets `forbidden`; the developer gets `org_not_found`.
       const isShutOut = PlatformError.is(error, 'forbidden') || PlatformError.is(error, 'org_not_found');
       if (!mayBeRepetition || !isShutOut) throw error;
       return { ...asPerson(principal, REST_OPERATIONS[name]), refusal: error };

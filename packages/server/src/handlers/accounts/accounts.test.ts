@@ -187,7 +187,7 @@ test('brute force: codes of a second factor are as few as passwords, wherever th
   }
 });
 
-test('an address that may not try any more does not shut the owner of an account out', async (t) => {
+test('a blocked address does not lock the owner of an account out', async (t) => {
   const { signIn, server } = await startWithAnn(t);
   const spent = { subject: 'from:127.0.0.1', count: 50, last_at: new Date().toISOString() };
   await server.database.insertInto('sign_in_failures').values(spent).execute();
@@ -252,7 +252,7 @@ test('an invited user signs up with the address of the invite, once, and joins; 
   assert.equal((await browser.call('GET', '/orgs/acme/invites')).status, 403);
 });
 
-test('who may sign up is what the operator says', async (t) => {
+test('the operator decides who may sign up', async (t) => {
   const joins = async (signUp: 'open' | 'closed') => {
     const people = await startWithAnn(t, { restSettings: { signUp } });
     const body = { email: 'bob@example.com', role: 'member' };

@@ -14,7 +14,7 @@ import { noProvider, type ProviderSessionParts } from './provider-sessions.ts';
 
 type Names = Extract<keyof RestHandlers, `identityProvider.${string}`>;
 
-/** Who says who the members of an organization are. */
+/** The OpenID provider that authenticates the members of an organization. */
 export function identityProviderHandlers(parts: ProviderSessionParts): Pick<RestHandlers, Names> {
   const { database, sealer } = parts;
   return {
@@ -46,7 +46,7 @@ export function identityProviderHandlers(parts: ProviderSessionParts): Pick<Rest
       function sealedSecret(given: string | null | undefined, former: IdentityProviderRecord | undefined) {
         if (given === null) return null;
         if (given !== undefined) return sealer.seal(given, clientSecretContext(organization.id));
-        // Another provider is not to be told the secret of the one before.
+        // A new provider must not receive the secret of the previous one.
         if (former !== undefined && former.issuer === body.issuer_url) return former.sealedClientSecret;
         throw badField('client_secret', 'is needed; null says that the provider asks for none');
       }

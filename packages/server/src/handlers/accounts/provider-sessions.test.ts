@@ -87,7 +87,7 @@ test('account takeover: what a provider says holds in its own organization alone
   assert.equal((await browser.call('GET', '/orgs/acme')).status, 401);
 });
 
-test('who has an address of the organization joins; others take an invite; who had to leave stays out', async (t) => {
+test('users with an address in the domain of the organization join, others need an invite, removed members stay out', async (t) => {
   const { ann, server, signIn } = await startWithProvider(t);
   const eve = await signIn({ sub: 'e', email: 'eve@else.example' });
   assert.equal(eve.answer.status, 403);

@@ -31,7 +31,7 @@ async function startAcme(t: TestContext) {
   return { ...people, database, id, key, owner, member, get, run };
 }
 
-test('usage is told per sandbox and day, with a directory of the sandboxes', async (t) => {
+test('usage is reported per sandbox and day, with a directory of the sandboxes', async (t) => {
   const { get, run, apiKey, member, database } = await startAcme(t);
   const sizes = { vcpus: 2, memory: 512, disk: 4096 };
   const a = await run('a', '2026-02-01T23:59:59.000Z', '2026-02-02T00:00:02.500Z', sizes);
@@ -63,7 +63,7 @@ test('usage is told per sandbox and day, with a directory of the sandboxes', asy
   assert.deepEqual((await get(path, await apiKey('other'))).body, { rows: [], sandboxes: [] });
 });
 
-test('without a window usage is that of this month, and what runs counts until now', async (t) => {
+test('without a window usage is that of this month, and running sandboxes count until now', async (t) => {
   const { get, run } = await startAcme(t);
   const { startMs } = monthOf(Date.now());
   await run('old', new Date(startMs - HOUR_MS).toISOString(), new Date(startMs).toISOString());
@@ -106,7 +106,7 @@ test('a window that makes no sense is refused by the name of its field', async (
   }
 });
 
-test('storage is told per volume and day, also of volumes that are gone', async (t) => {
+test('storage is reported per volume and day, also of removed volumes', async (t) => {
   const { get, database, id } = await startAcme(t);
   const volumeId = await addVolume(database, id, null);
   const volume = { volumeId, organizationId: id, bytes: 10 * 1024 * 1024 };

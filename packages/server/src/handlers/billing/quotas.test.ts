@@ -22,7 +22,7 @@ async function startAcme(t: TestContext, quotas: QuotaChanges = {}) {
   return { ...people, id, key, member, rest, create };
 }
 
-test('quotas tell the limits in force and what is taken', async (t) => {
+test('quotas show the limits in force and what is used', async (t) => {
   const { rest, create, server, member, id } = await startAcme(t, {
     max_sandboxes: 10,
     included_vcpu_hours: 100,

@@ -12,8 +12,8 @@ import type { Handlers } from '../../dispatch/dispatch.ts';
 import type { Database } from '../../store/database.ts';
 import { requireRunning, whileRunning } from '../sandboxes/running-sandbox.ts';
 
-/** Hears nothing of what is in the result anyway. */
-const DEAF = {
+/** Ignores events, because the result holds all of them. */
+const IGNORED_EVENTS = {
   stdout: () => undefined,
   stderr: () => undefined,
   note: () => undefined,
@@ -30,7 +30,7 @@ export function codeHandlers(database: Database, codeRunner: CodeRunner): Pick<H
       const { id } = await requireRunning(database, namespace, sandbox);
       const timeoutMs = timeoutMsOf(timeout);
       const results: CodeRunResult[] = [];
-      const listener = { ...DEAF, result: (result: CodeRunResult) => void results.push(result) };
+      const listener = { ...IGNORED_EVENTS, result: (result: CodeRunResult) => void results.push(result) };
       const request = { sandboxId: id, language: interpreter, code, timeoutMs, listener };
       const result = await whileRunning(sandbox, () => codeRunner.run(request, signal));
       return {

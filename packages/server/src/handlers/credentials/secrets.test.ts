@@ -54,7 +54,7 @@ test('admins set and remove secrets, members see their names, and no caller sees
   assert.ok(!JSON.stringify([rows, listed.body, made.body]).includes('horse'));
 });
 
-test('what is no secret is 400 naming the field, without the value', async (t) => {
+test('an invalid secret is 400 naming the field, without the value', async (t) => {
   const { admin, rest } = await acme(t);
   for (const [name, sent] of [
     ['KEY', stored({ value: '' })],
@@ -108,7 +108,7 @@ for (const source of [
     assert.ok(!JSON.stringify(rows).includes('horse'), organizationId);
   });
 
-test('a value that was written down and not told is told with the next look', async (t) => {
+test('a stored value that did not reach the engine is sent with the next reconciliation', async (t) => {
   const { admin, rest, server } = await acme(t);
   await rest(admin.key, 'PUT', '/secrets/KEY', stored());
   const source = { type: 'store', reference: 'KEY' };

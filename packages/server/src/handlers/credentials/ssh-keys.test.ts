@@ -32,7 +32,7 @@ test('a user registers, lists and revokes keys, and their organizations hear of 
   assert.deepEqual(await eventTypes(id), ['ssh_key_added', 'ssh_key_removed']);
 });
 
-test('what is no public key is refused by the name of its field', async (t) => {
+test('an invalid public key is refused with the name of its field', async (t) => {
   const server = await startTestServer(t);
   for (const publicKey of ['nonsense', makeEd25519Pair().privateKey]) {
     const body = { name: 'x', public_key: publicKey };

@@ -14,7 +14,7 @@ async function open(t: Parameters<typeof startWithPeople>[0]) {
   return { ...people, owner, id, key, pull };
 }
 
-test('a pull tells how far it is and what was pulled, for the organization alone, and is on record', async (t) => {
+test('a pull reports progress and the image, for the organization alone, and is recorded', async (t) => {
   const { server, pull, id, eventTypes } = await open(t);
   const events = await Array.fromAsync(pull({ reference: 'python' }));
   assert.deepEqual(events[0], {
@@ -79,7 +79,7 @@ test('an organization pulls four images at once, and disconnecting ends a pull',
   }
 });
 
-test('an organization lists its images and gives them up, when nothing of its own uses them', async (t) => {
+test('an organization lists its images and removes those that it does not use', async (t) => {
   const { server, pull, id, key, owner, organization, apiKey, eventTypes } = await open(t);
   await organization('other', { owner });
   const others = await apiKey('other');

@@ -82,7 +82,7 @@ test('removing takes an admin, is never of yourself, and ends all access at once
   assert.deepEqual(await eventTypes(id), ['member_removed']);
 });
 
-test('a request that was begun with a right and finished without it does nothing', async (t) => {
+test('a request whose caller loses its permission before the end does nothing', async (t) => {
   const { server, call, owner, admin, member, person } = await startAcme(t);
   const friend = await person('friend');
   /** Its head is sent and it is let in; its body is kept back. */

@@ -227,7 +227,7 @@ test('keys and users do not reach each other’s addresses, and a session is as 
   assert.equal(await status('/orgs/acme', signed.slice(4)), 401);
 });
 
-test('a user without an organization is told what is missing, and which there are', async (t) => {
+test('a user without an organization gets an error that lists the available ones', async (t) => {
   const { server, person, organization } = await startWithPeople(t);
   const member = await person('m');
   const ask = async () => (await server.rest('GET', '/sandboxes', { key: member.key })).body.error;

@@ -98,7 +98,7 @@ test('an end that the sandbox has seen stays when the sandbox ends', async (t) =
   assert.deepEqual([exit.reason, exit.code], ['exit', 4]);
 });
 
-test('while the engine is away what was last seen is told, and nothing is started', async (t) => {
+test('while the engine is unavailable the last known state is shown, and nothing is started', async (t) => {
   const { server, path, start, get } = await withSandbox(t);
   const process = await start({ name: 'job' });
   server.orchestrator.goAway();
@@ -110,7 +110,7 @@ test('while the engine is away what was last seen is told, and nothing is starte
   assert.equal(listed.body.data.length, 1);
 });
 
-test('what a server wrote down and never started is forgotten, but not at once', async (t) => {
+test('a process that a server recorded and never started is forgotten, but not at once', async (t) => {
   const box = await withSandbox(t);
   const old = await record(box, { startedAt: LONG_AGO });
   const young = await record(box, {});

@@ -55,7 +55,7 @@ test('the log is read in pages, oldest first, as all or as what was denied, with
   });
 });
 
-test('a stream has what was and what comes, goes on behind the last event, and ends with the run', async (t) => {
+test('a stream has past and new entries, resumes after the last event, and ends with the run', async (t) => {
   const { server, id, log, path } = await withSandbox(t);
   log.add({ port: 1 });
   log.add({ port: 2, verdict: 'allow' });

@@ -18,7 +18,7 @@ test('a start is followed: how much of the image is there, and what became of it
   assert.deepEqual(heard.at(-1), ['end', { status: 'running' }]);
 });
 
-test('what does not start has nothing to tell but how it is', async (t) => {
+test('the stream of a sandbox that does not start has only its state', async (t) => {
   const server = await startHealthy(t);
   const { id } = (await server.rest('POST', '/sandboxes', { body: body('resting') })).body;
   const missing = body('broken', { reference: 'missing' });

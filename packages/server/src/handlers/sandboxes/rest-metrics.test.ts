@@ -22,7 +22,7 @@ async function startWithSandbox(t: TestContext, metricSampleMs = 20) {
   return { server, id, create, get };
 }
 
-test('what a running sandbox uses is told under every name, in steps', async (t) => {
+test('the usage of a running sandbox is reported under every name, in steps', async (t) => {
   const { id, get } = await startWithSandbox(t);
   await waitUntil(async () => (await get()).body.metrics.cpu.length > 0, 'a sample');
   const { status, body } = await get();
@@ -51,7 +51,7 @@ test('what a running sandbox uses is told under every name, in steps', async (t)
   }
 });
 
-test('older times are told from what was stored, a row for each minute', async (t) => {
+test('older metrics come from the store, a row for each minute', async (t) => {
   const { server, id, get } = await startWithSandbox(t);
   const minute = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
   await addSamples(server.database, [

@@ -58,7 +58,7 @@ test('an invalid question is refused, and so is one about an unknown sandbox', a
 const CLOSED = { default_egress: 'deny', rules: [] };
 const STRICT = { strict: true };
 
-test('the network of a running sandbox changes at once, is told of, and is kept for its next run', async (t) => {
+test('a change of the network of a running sandbox applies at once, is recorded, and is kept for its next run', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
     body: body('one', { network: { max_connections: 7 } }),

@@ -56,7 +56,7 @@ export function sandboxHandlers(parts: NamedParts): Pick<Handlers, 'sandbox.star
       try {
         const wanted = readConfig(sandbox, config ?? {}, { hasHostPaths: isOperator(call.caller) });
         const by = await eventCaller(call);
-        // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
+        // The start continues when its caller disconnects, so that no sandbox is left half-started.
         await abortable(named.start(namespace, sandbox, wanted, by, onProgress), signal);
       } catch (error) {
         throw inWordsOfConfig(error);
@@ -154,7 +154,7 @@ class NamedSandboxes {
     await this.#parts.channels.get(id);
   }
 
-  /** A caller who was told that a start failed must not find the sandbox running later. */
+  /** A sandbox whose start was answered with a failure must not run later. */
   async #giveUp(id: string, error: unknown): Promise<void> {
     const { database } = this.#parts;
     const record = await getSandbox(database, id);

@@ -6,7 +6,7 @@ import { inWordsOfConfig } from './words-of-config.ts';
 const invalid = (field: string, reason: string, more: object = {}) =>
   new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, ...more } });
 
-test('a problem of a spec is told in the words of the config that it was made of', () => {
+test('an error of a spec names the field of the config', () => {
   for (const [field, name] of [
     ['image.reference', 'config.image'],
     ['mounts', 'config.volumes'],
@@ -21,7 +21,7 @@ test('a problem of a spec is told in the words of the config that it was made of
   }
 });
 
-test('what is no problem of the config stays as it is', () => {
+test('other errors stay unchanged', () => {
   for (const error of [
     invalid('config.ports[0]', 'must be a port'),
     invalid('network', 'is not there yet'),

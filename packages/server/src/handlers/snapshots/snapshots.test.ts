@@ -201,7 +201,7 @@ test('a snapshot cannot be asked for while the engine is away', async (t) => {
   assert.deepEqual([status, answer.error.code], [502, 'orchestrator_unreachable']);
 });
 
-test('a page of snapshots goes on where the last one ended', async (t) => {
+test('a page of snapshots starts where the last one ended', async (t) => {
   const { server, stopped } = await start(t);
   for (const name of ['a', 'b', 'c']) {
     const asked = await server.rest('POST', '/snapshots', request(stopped, name));

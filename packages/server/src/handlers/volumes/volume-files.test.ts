@@ -334,7 +334,7 @@ test('an upload may take long while it flows; one that stops is cut off, and so 
   assert.equal((await get('slow')).body.toString(), 'x'.repeat(6));
 });
 
-test('of several writers of one file one wins whole, and each is told so', async (t) => {
+test('of several writers of one file one wins whole, and each gets an answer', async (t) => {
   const { put, get } = await startWithVolume(t);
   const letters = ['a', 'b', 'c', 'd', 'e'];
   const replies = await Promise.all(letters.map((letter) => put('file', letter.repeat(200_000))));

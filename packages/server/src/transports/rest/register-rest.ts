@@ -59,7 +59,7 @@ export function registerRest(server: FastifyInstance, parts: RestTransportParts)
   void server.register(
     async (scope) => {
       scope.removeAllContentTypeParsers();
-      // Bodies are read by the route itself, after it knows who asks.
+      // The route reads the body itself, after authentication.
       scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
       scope.setErrorHandler((error, request, reply) => sendRestFailure(error, request, reply, parts.logger));
       scope.setNotFoundHandler((request, reply) => {
@@ -223,7 +223,7 @@ function contextOf(operation: RestOperation, request: FastifyRequest, reply: Fas
   };
 }
 
-/** Versions are sent as strong entity tags: `"7"`. Who relies on one where there is none is told. */
+/** Versions are sent as strong entity tags: `"7"`. A condition on a resource without a version is refused. */
 function versionOf(operation: RestOperation, ifMatch: string | undefined): number | null {
   if (ifMatch === undefined || operation.method === 'GET') return null;
   if (!takesVersion(operation))

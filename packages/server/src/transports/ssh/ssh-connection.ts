@@ -38,7 +38,7 @@ export class SshConnection {
     this.#client = client;
     this.#socket = socket;
     refuseTinyPackets(client);
-    // A broken client is no news; ssh2 ends the connection by itself.
+    // A client that breaks off is expected; ssh2 ends the connection.
     client.on('error', () => undefined);
     client.on('close', () => this.#over.resolve());
     socket.once('close', () => this.#over.resolve());
@@ -125,7 +125,7 @@ export class SshConnection {
         .then(() => this.#forward(visit, target, accept, onTraffic))
         .catch((error: unknown) => {
           logger.debug({ err: error }, 'a forwarded connection ended');
-          // Without effect when the client was told before that it stands.
+          // Without effect when the client already has a success.
           reject();
         })
         .finally(leave);

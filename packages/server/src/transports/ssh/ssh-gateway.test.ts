@@ -117,7 +117,7 @@ test('a connection may try only so many keys', async (t) => {
   assert.ok(tries < 8, `${tries} tries: ${reason}`);
 });
 
-test('those who do not log in are few, and are sent away', async (t) => {
+test('connections that do not log in are limited, and are closed', async (t) => {
   const connections = { total: 100, unauthenticated: 2, unauthenticatedPerAddress: 2, newPerAddress: 100 };
   const hasty = await startTestGateway(t, { connections, loginMs: 300 });
   const idle = [1, 2, 3].map(async () => await closeOf(connect(hasty.port, '127.0.0.1')));
@@ -150,7 +150,7 @@ test('more connections to a sandbox than may be are refused', async (t) => {
   }, 'the place is free again');
 });
 
-test('a connection over which nothing goes ends, and one that is used stays', async (t) => {
+test('an idle connection ends, and one that is used stays', async (t) => {
   const gateway = await startTestGateway(t, { inactivityMs: 300, recheckMs: 50 });
   const { privateKey } = await gateway.addMember('ada@acme.example');
   await gateway.addSandbox('calm-fox');
