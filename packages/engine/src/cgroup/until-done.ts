@@ -4,7 +4,7 @@ import { PlatformError } from '@svc/contract/errors';
 /** Longer than a process takes to die under load; one that waits for a dead disk may never do so. */
 const DEADLINE_MS = 10_000;
 
-/** Repeats what the kernel needs a moment for. `what` names that which it holds on to. */
+/** Repeats an attempt until it succeeds, for removals that the kernel completes late. `what` names the object in the error. */
 export async function untilDone(what: string, attempt: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS;
   for (let pauseMs = 1; !(await attempt()); pauseMs = Math.min(pauseMs * 2, 50)) {

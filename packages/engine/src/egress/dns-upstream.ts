@@ -5,13 +5,13 @@ import type { Resolver } from './resolvers.ts';
 
 export type Transport = 'udp' | 'tcp';
 
-/** How many datagrams that are no answer may arrive before the exchange is given up as under attack. */
+/** With more datagrams that do not answer the query the exchange counts as under attack, and fails. */
 const MAX_FOREIGN_DATAGRAMS = 32;
 const MAX_ANSWER_BYTES = 65_535;
 
 /**
- * Sends one query and waits for the message that `accept` takes; each exchange has a socket of its own, so the
- * kernel picks a fresh random port and lets in only what comes from the resolver. Rejects after `timeoutMs`, and with the signal.
+ * Sends one query and resolves with the first message that `accept` takes. Each exchange has its own connected socket, so the kernel
+ * chooses a new random port and drops datagrams of other senders. Rejects after `timeoutMs`, and with the signal.
  */
 export function exchange<T>(
   transport: Transport,
@@ -40,7 +40,7 @@ export function exchange<T>(
         if (taken !== null) return finish(() => resolve(taken));
         foreign += 1;
         if (foreign > MAX_FOREIGN_DATAGRAMS)
-          fail(new Error('Too many messages that answer nothing we asked'));
+          fail(new Error('Too many messages that do not answer the query'));
       },
       fail,
     );

@@ -10,23 +10,23 @@ import {
 import { frame, LengthFrames } from './length-frames.ts';
 import { writeReport } from './write-report.ts';
 
-/** How long a process that no engine supervises and no sandbox uses any more stays. */
+/** A process that no engine supervises and no sandbox uses ends after this time. */
 const ABANDONED_AFTER_MS = 10 * 60_000;
-/** The engine is believed; it sends what it has. */
+/** The engine is trusted, so its messages have no limit. */
 const MAX_ORDER_BYTES = 2 ** 32 - 1;
 const MAX_REASON_CHARACTERS = 10_000;
 
-/** What is dealt with here. */
+/** Orders that are handled here. */
 type Answered = { readonly kind: 'recorded' | 'ping' };
 
-/** The engine, as the resolver and the proxies see it. */
+/** The connection of the resolver or a proxy to the engine. */
 export interface EngineLink<Order> {
   report(message: EgressReport): void;
   /** Called with each order from now on. */
   listen(onOrder: (order: Exclude<Order, Answered>) => void): void;
   /** Called when the engine is gone for good. */
   onGone(call: () => void): void;
-  /** A sandbox has use for this process, engine or not. */
+  /** Called on each use by a sandbox: postpones the end of a process without an engine. */
   stay(): void;
 }
 
@@ -41,11 +41,11 @@ function openLine(): Socket {
 }
 
 /**
- * Waits for the configuration, gives up all privileges and serves. The process goes on while the engine is away, so that a restart of
- * the engine costs sandboxes nothing.
+ * Waits for the configuration, drops all privileges and serves. The process keeps running without an engine, so that a restart of the
+ * engine does not interrupt sandboxes.
  */
-export function serveEngine<Told extends { config: ProcessConfig; order: { readonly kind: string } }>(
-  serve: (config: Told['config'], engine: EngineLink<Told['order'] | ProcessOrder>) => Promise<void>,
+export function serveEngine<Messages extends { config: ProcessConfig; order: { readonly kind: string } }>(
+  serve: (config: Messages['config'], engine: EngineLink<Messages['order'] | ProcessOrder>) => Promise<void>,
 ): void {
   const line = openLine();
   const send = (message: EgressReport, whenSent?: () => void) => {
@@ -56,15 +56,15 @@ export function serveEngine<Told extends { config: ProcessConfig; order: { reado
     const reason = (error.stack ?? error.message).slice(0, MAX_REASON_CHARACTERS);
     send({ kind: 'failed', reason }, () => process.exit(1));
   });
-  // The engine holds the other ends; when it is gone there is nothing to write to.
+  // The engine holds the other ends; writes fail once it is gone.
   process.stderr.on('error', () => undefined);
   line.on('error', () => undefined);
   let onOrder: (order: unknown) => void = (first) => {
-    const config = first as Told['config']; // Our own parent sent it.
-    // Now or never: later on we may not, and at the end we are killed.
+    const config = first as Messages['config']; // Our own parent sent it.
+    // Flushed now: the new user may not write there, and the process is killed at its end.
     flushCompileCache();
     dropPrivileges(config);
-    const link = openLink<Told['order']>(line, send);
+    const link = openLink<Messages['order']>(line, send);
     onOrder = link.obey;
     void serve(config, link);
   };
@@ -84,15 +84,15 @@ function openLink<Order extends { readonly kind: string }>(
   }, ABANDONED_AFTER_MS);
   let isRecorded = false;
   line.once('close', () => {
-    // Of an engine that was killed before it wrote down which process this is: no other would ever end it.
+    // An engine that was killed before it recorded this process: no later engine would find and end it.
     if (!isRecorded) process.exit(1);
   });
   let onOrder: (order: Exclude<Order | ProcessOrder, Answered>) => void = () => undefined;
   return {
     report: (message) => report(message),
     listen: (call) => (onOrder = call),
-    obey: (told) => {
-      const order = told as Order | ProcessOrder; // From our own parent too.
+    obey: (message) => {
+      const order = message as Order | ProcessOrder; // From our own parent too.
       if (isPing(order)) report({ kind: 'done', id: order.id, pins: [] });
       else if (order.kind === 'recorded') isRecorded = true;
       else onOrder(order as Exclude<Order | ProcessOrder, Answered>);

@@ -5,22 +5,22 @@ import { frame, LengthFrames } from './length-frames.ts';
 import { MAX_REPORT_BYTES, readReport } from './read-report.ts';
 
 export interface ProcessLinkOptions {
-  /** What is said beyond is read later; null: all at once. */
+  /** Reports beyond this rate are read later; null: no limit. */
   readonly maxReportsPerSecond: number | null;
   readonly onReport: (report: EgressReport) => void;
-  /** The process says what none of ours would. Nothing that comes after it is read. */
+  /** Called with the first invalid report; nothing after it is read. */
   readonly onNonsense: (error: unknown) => void;
 }
 
-/** Policies, and secrets with their authorities, of a few hundred sandboxes. A process that reads nothing is replaced before. */
+/** Fits the policies, and secrets with their authorities, of a few hundred sandboxes. A process that reads nothing is replaced earlier. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 const SECOND_MS = 1000;
 
 /**
- * The engine's end of a line to a process that reads hostile bytes and may be taken over.
- * - What comes back is bounded, checked, and read only so fast; no message makes the engine end, and none brings a descriptor. The
- *   channel that Node opens between processes promises none of that.
- * - The engine keeps a bounded part of what the process does not read.
+ * The engine's end of a connection to a process that reads hostile bytes and may be compromised.
+ * - Its reports are bounded, validated and rate-limited; no report can end the engine or pass a descriptor. Node's own channel between
+ *   processes guarantees none of that.
+ * - The engine buffers a bounded number of bytes that the process does not read.
  */
 export class ProcessLink {
   readonly #socket: Duplex;
@@ -45,7 +45,7 @@ export class ProcessLink {
   send(order: object): void {
     if (!this.isOpen) return;
     if (this.#socket.writableLength > MAX_UNREAD_BYTES)
-      return this.#refuse(new Error('It does not read what it is told'));
+      return this.#refuse(new Error('It does not read its messages'));
     this.#socket.write(frame(serialize(order), 4));
   }
 

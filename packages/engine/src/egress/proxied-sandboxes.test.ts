@@ -32,7 +32,7 @@ test('a name that a connection says counts when the sandbox was led to the addre
   );
 });
 
-test('what breaks a rule again and again is told of ten times a second', async (t) => {
+test('repeated violations are reported at most ten times a second', async (t) => {
   const server = await listenTcp(() => undefined);
   t.after(() => server[Symbol.asyncDispose]());
   const sent: NetworkReport[] = [];
@@ -75,7 +75,7 @@ test('what breaks a rule again and again is told of ten times a second', async (
   assert.equal(
     await exchangeTcp(port, 'hello', { end: false }),
     'ECONNRESET',
-    'who is not known gets nothing',
+    'an unknown sandbox is refused',
   );
 });
 

@@ -14,31 +14,31 @@ import { endRecordedProcess } from './recorded-process.ts';
 type Given = 'hostProgram' | 'listenAddresses' | 'logger' | 'onReport';
 
 export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
-  /** Tells the cgroups of this engine from those of others. */
+  /** Distinguishes the cgroups of this engine from those of other engines. */
   readonly instance: string;
-  /** Remembers the processes, so that the next engine can end them. */
+  /** Records the processes, so that the next engine can end them. */
   readonly recordFolder: string;
-  /** Each process has an id of its own, from this one downwards. */
+  /** Each process has its own user id, from this one downwards. */
   readonly lastHostId: number;
-  /** And a group that all of them have. */
+  /** The group id that all of them share. */
   readonly groupId: number;
   readonly hostNetworks: () => HostNetworks;
-  /** What a sandbox was told of names. */
+  /** The addresses that a sandbox has resolved. */
   readonly pinsOf: (client: string) => readonly Pin[];
-  /** Leads the connections of a scope to these ports; null: they are denied. */
+  /** Redirects the connections of a scope to these ports; null: they are denied. */
   readonly lead: (scope: ScopeKey, ports: Ports | null) => Promise<void>;
-  /** Nothing is led there any more. */
+  /** Ends the redirection of a scope's connections. */
   readonly leadNowhere: (scope: ScopeKey) => Promise<void>;
-  /** How long a process stays that has no sandbox left; a minute unless given. */
+  /** A process without sandboxes ends after this time; a minute unless given. */
   readonly idleMs?: number | undefined;
-  /** How many there may be; as many as fit into the memory of all unless given. */
+  /** The limit of proxies; as many as fit into the memory of all unless given. */
   readonly maxProxies?: number | undefined;
 }
 
-/** Stands for a scope where its name could be too long, or have the wrong letters. */
+/** A hash of a scope, for names with a limited length and alphabet. */
 export type ScopeKey = string;
 
-/** What of a sandbox is led to a proxy, and whose sandbox it is. */
+/** The connections of a sandbox that are redirected to a proxy, and its scope. */
 export interface ProxiedRules {
   readonly scope: ScopeKey;
   readonly policy: ResolvedPolicy;
@@ -54,13 +54,13 @@ interface Proxy {
 const IDLE_MS = 60_000;
 const MIB = 1024 * 1024;
 /**
- * One thread does the work, and others collect its garbage. What it holds at most is 128 MiB of heap and twice as much of bodies and
- * windows outside of it (`http/held-bytes.ts`), beside the program and what its sockets hold.
+ * One thread does the work, and others collect its garbage. Its memory is at most 128 MiB of heap and twice as much of bodies and
+ * windows outside of it (`http/held-bytes.ts`), in addition to the program and its socket buffers.
  */
 const LIMITS = { cpus: 2, memoryBytes: 768 * MIB, threads: 64 };
-/** What one that has nothing to do takes, and a little to work with. */
+/** The memory of an idle proxy, and a little to work with. */
 const LEAST_PROXY_BYTES = 24 * MIB;
-/** As many ids are free below those of sandboxes, and more. */
+/** Fewer than the free ids below those of sandboxes. */
 const MOST_PROXIES = 16_384;
 
 /** null is a scope like any other. */
@@ -69,9 +69,9 @@ export function scopeKey(scope: string | null): ScopeKey {
 }
 
 /**
- * The proxies of this host, one for each scope that has a sandbox whose connections are led to one. It is started with the first of
- * them and ended some time after the last; when it ends by itself the next one is told all that it knew. No proxy hears of a
- * sandbox of another scope, and none is believed about one.
+ * The proxies of this host, one for each scope with a sandbox whose connections are redirected. A proxy is started with the first such
+ * sandbox and ended some time after the last; a replacement gets the same configuration. A proxy gets no data of sandboxes of another
+ * scope, and its reports about them are ignored.
  */
 export class Proxies {
   readonly #options: ProxiesOptions;
@@ -85,7 +85,7 @@ export class Proxies {
     this.#options = options;
   }
 
-  /** Ends the processes of an earlier engine, and starts those for these sandboxes, for which it does not wait. */
+  /** Ends the processes of an earlier engine, and starts those for these sandboxes in the background. */
   async restore(sandboxes: ReadonlyMap<string, ProxiedRules>): Promise<void> {
     const { recordFolder, logger, instance } = this.#options;
     await mkdir(recordFolder, { recursive: true, mode: 0o700 });
@@ -96,20 +96,20 @@ export class Proxies {
       this.#open(scope).catch((error: unknown) => logger.warn({ error }, 'A proxy could not be started'));
   }
 
-  /** Returns when the connections of a sandbox are judged like this; null: those that there are end. */
+  /** Returns when the connections of a sandbox are judged by these rules; null ends its redirected connections. */
   async hold(client: string, rules: ProxiedRules | null): Promise<void> {
     const before = this.#sandboxes.get(client);
     if (rules === null) this.#sandboxes.delete(client);
-    // First of all: a process that starts from here on knows it.
+    // First, so that a process that starts from here on has it.
     else this.#sandboxes.set(client, rules);
     if (before !== undefined && before.scope !== rules?.scope) await this.#drop(client, before.scope);
     if (rules === null) return;
     const { process } = await this.#open(rules.scope);
     await process.whenReady();
-    await process.setSandbox(client, this.#told(client, rules));
+    await process.setSandbox(client, this.#proxied(client, rules));
   }
 
-  /** Tells which names lead a sandbox to which addresses, where that makes a difference. */
+  /** Passes resolved addresses of a sandbox to its proxy, if it has one. */
   async remember(client: string, pins: readonly Pin[]): Promise<void> {
     const scope = this.#sandboxes.get(client)?.scope;
     if (scope !== undefined) await this.#proxies.get(scope)?.process.remember(client, pins);
@@ -148,7 +148,7 @@ export class Proxies {
     });
   }
 
-  /** One that has no sandbox left makes room for one that has. */
+  /** Ends an idle proxy when the limit is reached. */
   async #makeRoom(): Promise<void> {
     const fitting = Math.floor(tenantsMemoryBytes() / LEAST_PROXY_BYTES);
     const most = this.#options.maxProxies ?? Math.min(MOST_PROXIES, fitting);
@@ -190,7 +190,7 @@ export class Proxies {
     return { process, group, hostId };
   }
 
-  /** SAFETY: of the same user, one process could end another, and another's proxy is not its concern. */
+  /** SAFETY: a process could signal another one of the same user, so each proxy has its own. */
   #freeHostId(): number {
     const taken = new Set([...this.#proxies.values()].map(({ hostId }) => hostId));
     let hostId = this.#options.lastHostId;
@@ -202,11 +202,11 @@ export class Proxies {
     return new Map(
       [...this.#sandboxes]
         .filter(([, rules]) => rules.scope === scope)
-        .map(([client, rules]) => [client, this.#told(client, rules)] as const),
+        .map(([client, rules]) => [client, this.#proxied(client, rules)] as const),
     );
   }
 
-  #told(client: string, { policy, settings }: ProxiedRules): ProxiedSandbox {
+  #proxied(client: string, { policy, settings }: ProxiedRules): ProxiedSandbox {
     return { policy, settings, pins: this.#options.pinsOf(client) };
   }
 

@@ -3,10 +3,10 @@ import { parseAddress } from '../policy/address.ts';
 import type { Decider, DecisionKind, StoppedRequest } from '../policy/network-decision.ts';
 import type { EgressReport, Pin } from './egress-messages.ts';
 
-/** All that a sandbox has resolved fits. */
+/** Fits all addresses that a sandbox has resolved. */
 export const MAX_REPORT_BYTES = 2 * 1024 * 1024;
 
-/** Reports are read from the start of the engine on, when no library that checks values is loaded yet: it would be a third of the engine. */
+/** A validator. Reports are read from the start of the engine on; a validation library would be a third of the code loaded by then. */
 type Check = (value: unknown) => boolean;
 
 const text =
@@ -41,7 +41,7 @@ const shaped =
     Object.entries(fields).every(([name, check]) => check((value as Record<string, unknown>)[name]));
 
 const KINDS = ['dns', 'tcp', 'tls', 'http'] as const satisfies readonly DecisionKind[];
-/** What the packet filter decides is not theirs to tell. */
+/** Decisions that these processes may report; the others are made by the packet filter. */
 const DECIDERS = [
   'rule',
   'default',
@@ -100,9 +100,8 @@ type WrittenReport = EgressReport extends infer Each
 type WrittenPin = Omit<Pin, 'address'> & { readonly address: string };
 
 /**
- * What a process that reads hostile bytes tells the engine. It may have been taken over, so nothing of it is taken that is not exactly
- * what it has to tell.
- * @throws Error when it is no report
+ * Parses and validates a report of a process that reads hostile bytes and may be compromised.
+ * @throws Error when it is not a valid report
  */
 export function readReport(bytes: Buffer): EgressReport {
   const report: unknown = parseBoundedJson(bytes);

@@ -9,10 +9,10 @@ type Given = 'hostProgram' | 'recordFile' | 'logger' | 'codeCache';
 
 export interface ResolverOptions extends Pick<SupervisedProcessOptions, Given> {
   readonly config: () => ResolverConfig;
-  /** Questions are to be sent to this port from now on. Called again whenever the process was replaced. */
+  /** Called with the port that receives queries from now on, also after each replacement of the process. */
   readonly onListening: (port: number) => Promise<void>;
   readonly onReport: (client: string, report: NetworkReport) => void;
-  /** Returns when the packet filter and the proxy know them. */
+  /** Returns when the packet filter and the proxy have them. */
   readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
 }
 
@@ -21,7 +21,7 @@ const MAIN = programFile(import.meta.url, {
   source: 'resolver-main.ts',
 });
 
-/** The process that answers the names that sandboxes ask for. It holds no secret and reads no connection. */
+/** The process that answers the DNS queries of sandboxes. It has no secrets and reads no connections. */
 export class ResolverProcess {
   readonly #process: SupervisedProcess<ResolverOrder>;
 
@@ -59,26 +59,26 @@ export class ResolverProcess {
     return this.#process.pid;
   }
 
-  /** Resolves when questions are answered: by the process of an earlier engine if it still runs, which is then replaced by the way. */
+  /** Resolves when queries are answered: by the process of an earlier engine if it still runs, which is then replaced in the background. */
   async start(): Promise<void> {
     await this.#process.takeOver();
   }
 
   /**
-   * Tells what a sandbox may ask for; null: it is gone, or has the default. Returns what the sandbox knows of names. A process that is away
-   * knows nothing, and learns the policy when it starts. Rejects when questions still go to the process of an earlier engine.
+   * Sets the policy of a sandbox; null: it is gone, or has the default. Returns the addresses that the sandbox has resolved, none while the
+   * process is away, which gets the policy when it starts. Rejects while queries still go to the process of an earlier engine.
    */
   async setPolicy(client: string, policy: ResolvedPolicy | null, isProxied = false): Promise<readonly Pin[]> {
     if (policy !== null) await this.#process.whenReady();
     return await this.#process.ask((id) => ({ kind: 'setPolicy', id, client, policy, isProxied }));
   }
 
-  /** What a sandbox has resolved; nothing when the process is away. */
+  /** The addresses that a sandbox has resolved; none while the process is away. */
   async known(client: string): Promise<readonly Pin[]> {
     return await this.#process.ask((id) => ({ kind: 'tellKnown', id, client }));
   }
 
-  /** Whose sandbox it is. */
+  /** Sets the scope of a sandbox. */
   setScope(client: string, scope: string): void {
     this.#process.tell({ kind: 'setScope', client, scope });
   }
@@ -87,7 +87,7 @@ export class ResolverProcess {
     this.#process.tell({ kind: 'setHostNetworks', hostNetworks });
   }
 
-  /** The sandbox with that address is gone; the next to have it is another. */
+  /** The sandbox with that address is gone; the next one with it is another one. */
   forget(client: string): void {
     this.#process.tell({ kind: 'forget', client });
   }

@@ -28,12 +28,12 @@ export interface ImageStoreOptions {
   readonly folder: string;
   readonly isInUse: IsImageInUse;
   readonly limits?: Partial<ImageLimits>;
-  /** Without room on the host nothing is pulled, imported or built. */
+  /** Without space on the host no image is pulled, imported or built. */
   readonly space?: Pick<HostSpace, 'require' | 'reserveBytes'>;
-  /** Names that stand for an image of this host when it exists, e.g. `python` for `svc/python`. */
+  /** Aliases of images of this host, where those exist, e.g. `python` for `svc/python`. */
   readonly aliases?: Readonly<Record<string, string>>;
   readonly registries?: Partial<RegistrySettings>;
-  /** Pulls and imports under way at a time, of all scopes together. */
+  /** The limit of concurrent pulls and imports, of all scopes together. */
   readonly maxPulls?: number;
 }
 
@@ -70,7 +70,7 @@ export class ImageStore implements Images {
     this.#places = new FairSemaphore(options.maxPulls ?? DEFAULT_MAX_PULLS);
   }
 
-  /** Safe to repeat, but only while nothing else of this store is under way. */
+  /** Can be repeated, but only without concurrent calls of this store. */
   async recover(): Promise<void> {
     this.#loaded = this.#load();
     await this.#loaded;
@@ -134,7 +134,7 @@ export class ImageStore implements Images {
   async list(): Promise<readonly Image[]> {
     await this.#ready();
     const byId = new Map(this.#records.all().map((record) => [record.id, record]));
-    // The same order after a restart, which reads the records in that of their names.
+    // Sorted, because a restart reads the records in the order of their file names.
     return [...byId.values()].map((record) => this.#local.imageOf(record)).toSorted(byAge);
   }
 
@@ -219,7 +219,7 @@ export class ImageStore implements Images {
     return this.#leaving.includes(id) || this.#isInUse(id);
   }
 
-  /** Those that are still without use. @returns which they were */
+  /** Removes the images that are still unused. @returns their ids */
   async #removeImages(ids: readonly string[]): Promise<readonly string[]> {
     const removed: string[] = [];
     for (const id of ids) {
@@ -249,7 +249,7 @@ export class ImageStore implements Images {
     await this.#layers.load();
     await this.#holds.load(() => this.#holdsOfRecords());
     for (const record of this.#records.all()) {
-      // Someone took a layer away by hand: an image that cannot start is worse than one that is pulled again.
+      // A layer was deleted by hand: it is better to pull the image again than to keep one that cannot start.
       const isWhole = record.layers.every((diffId) => this.#layers.get(diffId) !== undefined);
       if (!isWhole) await this.#records.delete(record);
     }
@@ -259,7 +259,7 @@ export class ImageStore implements Images {
     await this.#removeUnusedLayers();
   }
 
-  /** Of a folder from before there were holds: private images are their scopes', all others the operator's. */
+  /** The holds for a folder of a version without them: private images belong to their scopes, all others to the operator. */
   #holdsOfRecords() {
     const usedAt = new Date().toISOString();
     return this.#records
@@ -280,7 +280,7 @@ export class ImageStore implements Images {
     }
   }
 
-  /** Where no registry can be reached, an image of this host may do. */
+  /** Adds a hint about local images to the error of an unreachable registry. */
   #withHint(error: unknown, name: string): never {
     const alias = this.#local.aliasOf(name);
     if (alias === undefined || !PlatformError.is(error, 'image_pull_failed')) throw error;
@@ -291,18 +291,18 @@ export class ImageStore implements Images {
     });
   }
 
-  /** Layers of an image that did not come to be are of no use. */
+  /** Removes the new layers of an image when adding it fails. */
   async #wholeOrNothing(adding: Promise<ImageRecord>): Promise<ImageRecord> {
     try {
       return await adding;
     } catch (error) {
-      // The first error is the one to tell; what cannot be removed now goes at the next `recover`.
+      // The first error is reported; layers that cannot be removed now are removed by the next `recover`.
       await this.#removeUnusedLayers().catch(() => {});
       throw error;
     }
   }
 
-  /** What reads images of others is loaded when there is one to read, so that engines start quickly. */
+  /** The code that reads images is loaded on first use, so that engines start quickly. */
   async #pull(reference: Reference, auth: ResolveOptions['auth'], options: AddOptions): Promise<ImageRecord> {
     using _ = await this.#turn(options);
     const { ImagePuller } = await import('./pull-image.ts');

@@ -48,7 +48,7 @@ export class LayerStore {
     return this.#layers.get(diffId);
   }
 
-  /** What a layer takes: its content, and a block for each file, so that a million empty ones are not free. */
+  /** The size of a layer: its content, and a block for each file, so that a million empty ones are not free. */
   storedBytes(diffId: string): number {
     const layer = this.#layers.get(diffId);
     return layer === undefined ? 0 : layer.unpackedBytes + layer.entries * BLOCK_BYTES;
@@ -60,7 +60,7 @@ export class LayerStore {
     return join(this.#folder, hexOf(diffId), 'fs');
   }
 
-  /** Keeps `removeUnused` away from these layers, present or yet to come, until disposed. */
+  /** Protects these layers, present or future, from `removeUnused` until disposed. */
   hold(diffIds: readonly string[]): Disposable {
     for (const diffId of diffIds) this.#holds.set(diffId, (this.#holds.get(diffId) ?? 0) + 1);
     return {
@@ -75,7 +75,7 @@ export class LayerStore {
   }
 
   /**
-   * Returns the layer; unpacks it from `archive` unless it is there or someone else is at it. A layer that is there and not proven
+   * Returns the layer; unpacks it from `archive` unless it is present or another call unpacks it. A layer that is present and not proven
    * is given only to callers that have its bytes. Hold it first.
    */
   async ensure(
@@ -138,7 +138,7 @@ export class LayerStore {
     return layer;
   }
 
-  /** Puts these layers on the disk for good; a record that names them must not be older than they are. */
+  /** Flushes these layers to the disk, which must happen before a record names them. */
   async sync(diffIds: readonly string[]): Promise<void> {
     if (!diffIds.some((diffId) => this.#unsynced.has(diffId))) return;
     const written = [...this.#unsynced];
@@ -147,7 +147,7 @@ export class LayerStore {
     for (const diffId of written) this.#unsynced.delete(diffId);
   }
 
-  /** Removes what is neither held nor wanted and returns the bytes that were in it. */
+  /** Removes the layers that are neither held nor wanted, and returns their bytes. */
   async removeUnused(isWanted: (diffId: string) => boolean): Promise<number> {
     const doomed = [...this.#layers.values()].filter(
       ({ diffId }) => !isWanted(diffId) && !this.#holds.has(diffId),

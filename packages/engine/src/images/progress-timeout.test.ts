@@ -16,7 +16,7 @@ suite('a progress timeout', () => {
     return { progress, pieces, come: source.resolve, pass: (ms: number) => t.mock.timers.tick(ms) };
   }
 
-  test('ends the work after so long without a move, and says for how long', (t) => {
+  test('aborts after its time without progress, and names the time', (t) => {
     const { progress, pass } = begin(t);
     pass(999);
     progress.note();
@@ -26,7 +26,7 @@ suite('a progress timeout', () => {
     assert.match(String(progress.signal.reason), /stood still for 1 seconds/);
   });
 
-  test('leaves longer for what takes longer', (t) => {
+  test('can be multiplied for a long step', (t) => {
     const { progress, pass } = begin(t);
     progress.resume(10);
     pass(9999);
@@ -35,7 +35,7 @@ suite('a progress timeout', () => {
     assert.equal(progress.signal.aborted, true);
   });
 
-  test('is none while the bytes themselves are waited for, however long they take', async (t) => {
+  test('is stopped while the source of the bytes is waited for', async (t) => {
     const { progress, pieces, come, pass } = begin(t);
     const read = stopDuringWaits(pieces(), progress);
     await read.next();
@@ -45,10 +45,10 @@ suite('a progress timeout', () => {
     await second;
     assert.equal(progress.signal.aborted, false);
     pass(1000);
-    assert.equal(progress.signal.aborted, true, 'what has them is to go on');
+    assert.equal(progress.signal.aborted, true, 'the reader of the bytes has to go on');
   });
 
-  test('is one when the bytes of a program do not come, not while others work with them', async (t) => {
+  test('runs while the bytes of a program are waited for, and not while they are used', async (t) => {
     const { progress, pieces, pass } = begin(t);
     const read = runDuringWaits(pieces(), progress);
     await read.next();

@@ -1,8 +1,8 @@
 import { refused } from './image-failures.ts';
 
 /**
- * Ends work on hostile bytes in which nothing moves any more: a program that reads them may have been taken over by them. `signal`
- * aborts with `invalid_image` after so long without a `moved`. What the work waits for outside of these programs does not count.
+ * Ends work on hostile bytes that makes no progress: the bytes may have compromised the program that reads them. `signal` aborts with
+ * `invalid_image` after `maxIdleMs` without a call of `note`. Waits for other things than these programs do not count.
  */
 export class ProgressTimeout implements Disposable {
   readonly signal: AbortSignal;
@@ -25,7 +25,7 @@ export class ProgressTimeout implements Disposable {
     this.#timer = null;
   }
 
-  /** Counts from now on; `times`: how much longer than usual the next thing may take. */
+  /** Starts the timeout again; `times` multiplies it. */
   resume(times = 1): void {
     this.pause();
     const idleMs = this.#maxIdleMs * times;
@@ -38,7 +38,7 @@ export class ProgressTimeout implements Disposable {
   }
 }
 
-/** The same pieces; waiting for one of them does not count. */
+/** The same pieces; the timeout is stopped while the source is waited for. */
 export async function* stopDuringWaits(
   pieces: AsyncIterable<Buffer>,
   progress: ProgressTimeout,
@@ -52,7 +52,7 @@ export async function* stopDuringWaits(
   progress.resume();
 }
 
-/** The same pieces; only waiting for one of them counts. */
+/** The same pieces; the timeout runs only while the source is waited for. */
 export async function* runDuringWaits(
   pieces: AsyncIterable<Buffer>,
   progress: ProgressTimeout,

@@ -5,7 +5,7 @@ export interface FailedRequest {
   readonly name: string;
   readonly registry: string;
   readonly hasCredentials: boolean;
-  /** It was asked from where no private address can be reached. */
+  /** The request came from a network that reaches no private address. */
   readonly isPublicOnly: boolean;
   /** Removed from every message. */
   readonly secrets: readonly string[];
@@ -18,7 +18,7 @@ interface Reason {
   readonly sentence: (request: FailedRequest) => string;
 }
 
-/** Looked through in order: the first that matches is the reason a user can act on. */
+/** The first match is the reason that is reported. */
 const REASONS: readonly Reason[] = [
   {
     pattern: /execvp skopeo/i,
@@ -104,7 +104,7 @@ const HIDDEN_REASONS: ReadonlySet<string> = new Set(['unknown_host', 'unreachabl
 const PRIVATE_HINT =
   '; one in a private network has to be named with `svc engine start --trusted-registry HOST`';
 
-/** Says in one sentence why skopeo gave up. */
+/** The error for a failed skopeo, with one sentence about its reason. */
 export function registryFailure(stderr: string, request: FailedRequest): PlatformError {
   const text = withoutSecrets(lastMessage(stderr), request.secrets);
   const known = REASONS.find(({ pattern }) => pattern.test(text));

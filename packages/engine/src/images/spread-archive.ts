@@ -9,7 +9,7 @@ import { ProgressTimeout, stopDuringWaits } from './progress-timeout.ts';
 import { unpackArchive } from './unpack-archive.ts';
 import { measured } from './unpack-layer.ts';
 
-/** Finds out what a tar is an archive of; reads no more of it than that takes. */
+/** Detects the kind of an archive, and reads no more of it than necessary. */
 export async function recognizeArchive(
   path: string,
   signal: AbortSignal,
@@ -22,7 +22,7 @@ export async function recognizeArchive(
   reader.stdout.resume();
   const bytes = stopDuringWaits(readDecompressed(path, limits, either), progress);
   const feeding = reader.feed(bytes).catch((error: unknown) => {
-    // It would wait for the rest for ever.
+    // The reader would wait for the rest for ever.
     reader[Symbol.dispose]();
     throw error;
   });
@@ -33,7 +33,7 @@ export async function recognizeArchive(
   return kind.value;
 }
 
-/** Writes each file of an archive of an image to `folder`, an empty one, under a number, and tells which is which. */
+/** Extracts each file of an image archive to the empty `folder` under a number. @returns paths by the names in the archive */
 export async function spreadArchive(
   path: string,
   folder: string,
@@ -47,8 +47,9 @@ export async function spreadArchive(
   const files = new Map<string, string>();
   for (const [name, number] of numbers) {
     const file = join(folder, `${number}`);
-    // SAFETY: the number is one, and the programs that wrote here have ended: what is a file now stays one, and is no link to another.
-    if (!(await lstat(file)).isFile()) throw new Error('what was to be a file of the archive is none');
+    // SAFETY: `number` is a number, and the programs that wrote here have ended: a regular file stays one, and is not a link.
+    if (!(await lstat(file)).isFile())
+      throw new Error('an extracted file of the archive is not a regular file');
     files.set(name, file);
   }
   return files;

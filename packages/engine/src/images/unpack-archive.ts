@@ -14,12 +14,12 @@ const MOST_BYTES_PER_BYTE = 4;
 const BLOCKS_AT_END = 1024;
 const FINISH_TIMES = 10;
 
-/** What tar needs to give files their owners and modes. A whiteout, the device 0/0, asks for none. */
+/** The capabilities that tar needs to set owners and modes. A whiteout, the device 0/0, needs none. */
 const TAR_CAPABILITIES = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] as const;
 
 /**
- * Leads an archive through two programs without rights into an empty folder: one reads its headers and writes them anew, tar writes the
- * files. Neither sees a folder of the host but, tar, this one. What passes through here is bytes: nothing of it is looked at.
+ * Unpacks an archive into an empty folder through two unprivileged programs: one rewrites the headers, tar writes the files. Of the host
+ * tar sees this folder alone, and the other program none. This process only copies bytes between them, and parses nothing.
  */
 export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize'>>(
   task: Task,
@@ -42,7 +42,7 @@ export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize
   ] as const;
   try {
     const [isWhole, answer] = await Promise.all(steps);
-    // Its digest is that of what was sent, so it has to be what was read.
+    // The digest is of the sent bytes, so all of them have to be read.
     if (!isWhole) throw new Error('the process that reads archives did not read all of one');
     return answer;
   } catch (error) {
@@ -72,18 +72,18 @@ async function carry<Task extends ReadingTask>(
   read: ByteCount,
   progress: ProgressTimeout,
 ): Promise<ArchiveReading[Task]> {
-  // tar says on its own why it stopped reading.
+  // tar reports itself why it stopped reading.
   stdin.on('error', () => {});
   let bytes = 0;
   for await (const chunk of reader.stdout as AsyncIterable<Buffer>) {
     progress.note();
     bytes += chunk.length;
     if (bytes > MOST_BYTES_PER_BYTE * (read.bytes + BLOCKS_AT_END))
-      throw refused('it became larger when it was read');
+      throw refused('it became larger while it was read');
     if (!stdin.write(chunk) && !stdin.destroyed) await drained(stdin);
   }
   const answer = await reader.answer();
-  // It gives folders their times and modes at the end, and there may be a million.
+  // tar sets times and modes of folders at the end, and there may be a million.
   progress.resume(FINISH_TIMES);
   stdin.end();
   return answer;

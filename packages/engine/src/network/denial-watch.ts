@@ -58,7 +58,7 @@ export class DenialWatch {
   async look(): Promise<void> {
     if (!this.#isOpen) return;
     if (this.#looking === null) return await this.#begin();
-    // One that is under way may have looked already.
+    // A running poll may have read the counters already.
     this.#next ??= this.#looking.then(() => {
       this.#next = null;
       return this.#begin();

@@ -43,7 +43,7 @@ export interface LinuxNetworkOptions {
   readonly addressPool: string;
   /** `auto`, or a range such as fd12:3456:789a::/96 that no other engine of this host has. Without it sandboxes have no IPv6. */
   readonly ipv6Pool?: string | null;
-  /** Keeps the authority that signs for hosts whose connections are read; in the run folder unless given. */
+  /** The file of the authority that signs certificates for intercepted hosts; in the run folder unless given. */
   readonly authorityFile?: string;
   /** 4 to 8 hexadecimal digits that no other engine of this host has. */
   readonly instance: string;
@@ -51,21 +51,21 @@ export interface LinuxNetworkOptions {
   readonly firstHostId: number;
   readonly prepared: Readonly<Record<Reach, number>>;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
-  /** How many packets one sandbox may send in a second, and receive; 100,000 unless given. */
+  /** The limit of packets per second and sandbox, each way; 100,000 unless given. */
   readonly maxPackets?: number;
-  /** How many MiB; null: any number. */
+  /** The same in MiB; null: no limit. */
   readonly maxMib?: number | null;
-  /** Beyond it no policy opens anything; null or absent: no ceiling. */
+  /** The most that any policy may allow; null or absent: no ceiling. */
   readonly ceiling?: Ceiling | null;
-  /** Where Node keeps compiled code; null: nowhere. */
+  /** The folder of Node's compile cache; null: none. */
   readonly codeCache?: string | null;
   /** svc-host, which opens sockets for the proxies; the one built here unless given. */
   readonly hostProgram?: string;
-  /** How long a proxy stays that has no sandbox left; a minute unless given. */
+  /** A proxy without sandboxes ends after this time; a minute unless given. */
   readonly proxyIdleMs?: number;
-  /** How many proxies there may be; as many as fit into their memory unless given. */
+  /** The limit of proxies; as many as fit into their memory unless given. */
   readonly maxProxies?: number;
-  /** Where DNS questions go; the resolvers of this host unless given. */
+  /** The upstream resolvers; those of this host unless given. */
   readonly resolvers?: readonly Resolver[];
 }
 
@@ -198,7 +198,7 @@ export class LinuxNetwork implements Network {
     await this.#policies.set(slot, { policy: this.#below(policy), interception, scope: scopeKey(scope) });
   }
 
-  /** Of this engine. What is asked for a sandbox alone comes with its policy. */
+  /** The ceiling of this engine. Ceilings of single sandboxes are part of their policies. */
   get ceilings(): readonly Ceiling[] {
     const { ceiling = null } = this.#options;
     return ceiling === null ? [] : [ceiling];
@@ -212,7 +212,7 @@ export class LinuxNetwork implements Network {
     return this.#authority.certificate;
   }
 
-  /** What addresses are from where this host stands, now. */
+  /** The current classification of addresses for this host. */
   hostNetworks(): HostNetworks {
     return readHostNetworks(this.#pool, this.#ipv6Pool, this.#filter.networks);
   }
@@ -258,7 +258,7 @@ export class LinuxNetwork implements Network {
   }
 
   async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
-    // Before anything is waited for, because processes that start meanwhile have to know them.
+    // Before the first await, because processes that start meanwhile need the policies.
     const policyLines = this.#policies.restore(kept, rules);
     await this.#filter.load(
       kept.flatMap(({ link }) => link ?? []),
@@ -266,7 +266,7 @@ export class LinuxNetwork implements Network {
     );
   }
 
-  /** Questions and connections can be led to processes once there are rules. */
+  /** Starts the resolver and the proxies; needs the rules that redirect traffic to them. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
     const { runFolder, instance, firstHostId, resolvers = null, logger, codeCache = null } = this.#options;
     const { hostProgram = BUILT_SVC_HOST, proxyIdleMs, maxProxies } = this.#options;

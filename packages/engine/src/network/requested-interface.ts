@@ -2,10 +2,10 @@ import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { formatAddress, formatCidr, parseAddress, parseCidr } from '../policy/address.ts';
 
-/** What a sandbox asks of its own interface; null: as the engine chooses. */
+/** The properties of its interface that a sandbox requests; null: chosen by the engine. */
 export interface RequestedInterface {
   readonly address: string | null;
-  /** Where the address is to be from. */
+  /** The range for the address. */
   readonly range: string | null;
   readonly ipv6Address: string | null;
   readonly ipv6Range: string | null;
@@ -15,7 +15,7 @@ export interface RequestedInterface {
 
 type Given = NonNullable<Network['interface']>;
 
-/** Null when nothing is asked for. @throws PlatformError `invalid_sandbox_config` that names the field. */
+/** Null without a request. @throws PlatformError `invalid_sandbox_config` that names the field. */
 export function readRequestedInterface(network: Network | undefined): RequestedInterface | null {
   const given = network?.interface ?? {};
   if (Object.values(given).every((value) => value === null)) return null;
@@ -71,7 +71,7 @@ function readIpv6Range(text: string): string {
   return formatCidr(range);
 }
 
-/** The lowest bit of the first byte says that a group is meant. */
+/** The lowest bit of the first byte marks a group address. */
 const GROUP_BIT = 1;
 
 function readMac(bytes: readonly number[]): string {

@@ -12,26 +12,26 @@ import { proxyGroup, proxyMark } from './proxy-routing.ts';
 
 export interface RulesetOptions {
   readonly instance: string;
-  /** Addresses of the sandboxes, and the first one, where they find the resolver. */
+  /** The addresses of the sandboxes, and the first one, which is the resolver's. */
   readonly pool: { readonly cidr: string; readonly gateway: string };
   /** Null when sandboxes have no IPv6. */
   readonly ipv6Pool: Pick<Ipv6Pool, 'range' | 'gateway'> | null;
   readonly links: readonly SlotLink[];
-  /** Networks that this host is part of. */
+  /** Networks that this host is connected to. */
   readonly neighbours: readonly string[];
-  /** Matches of what lies below the ceiling of this engine; null: there is none. */
+  /** Matches of the traffic below the ceiling of this engine; null without a ceiling. */
   readonly ceiling: readonly string[] | null;
-  /** Of one sandbox in a second, each way. */
+  /** Per sandbox and second, each way. */
   readonly maxPackets: number;
-  /** The same of MiB; null: no limit. */
+  /** The same in MiB; null: no limit. */
   readonly maxMib: number | null;
 }
 
-/** Addresses that are not public wherever this host stands. */
+/** Addresses that are not public on any host. */
 const NOT_PUBLIC = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES];
 const notPublic = (wanted: 4 | 6) => NOT_PUBLIC.filter(({ family }) => family === wanted).map(formatCidr);
 const KBYTES_PER_MIB = 1024;
-/** In place of a pool when there is none: the unspecified address. */
+/** Replaces a missing pool: the unspecified address. */
 const NO_ADDRESS = '::';
 
 const STATIC_RULES = readFileSync(new URL('ruleset.nft', import.meta.url), 'utf8');
@@ -40,12 +40,12 @@ export function tableName(instance: string): string {
   return `svc_${instance}`;
 }
 
-/** Every host interface of this engine's sandboxes starts like this, and none of another engine: ids end at the dash. */
+/** The prefix of the names of this engine's host interfaces; no other engine has it, because the instance ends at the dash. */
 export function linkPrefix(instance: string): string {
   return `v${instance}-`;
 }
 
-/** Adding what is there, and deleting what is not, both succeed. */
+/** Adding an existing link and deleting a missing one both succeed. */
 export function addLink(instance: string, link: SlotLink): string {
   return elementsOf(link)
     .map((element) => `add element inet ${tableName(instance)} ${element}`)
@@ -63,7 +63,7 @@ export function deleteTable(instance: string): string {
   return `add table inet ${tableName(instance)}; delete table inet ${tableName(instance)}`;
 }
 
-/** Sends questions to the resolver. Until there is one they are dropped. */
+/** Redirects queries to the resolver. Until there is one they are dropped. */
 export function setResolverPort(instance: string, { ipv4, ipv6 }: Gateways, port: number): string {
   const chain = `inet ${tableName(instance)} resolver`;
   const lead = (family: 'ip' | 'ip6', nfproto: string, to: string) =>
@@ -75,26 +75,26 @@ export function setResolverPort(instance: string, { ipv4, ipv6 }: Gateways, port
   ].join('; ');
 }
 
-/** Where sandboxes find this host. */
+/** The addresses of this host for sandboxes. */
 export interface Gateways {
   readonly ipv4: string;
   readonly ipv6: string | null;
 }
 
-/** The chain that leads connections to the proxy of a scope. */
+/** The chain that redirects connections to the proxy of a scope. */
 export function proxyChain(scope: ScopeKey): string {
   return `t_${scope}`;
 }
 
-/** While a scope has no proxy, what would be led there is dropped. */
+/** While a scope has no proxy, packets for it are dropped. */
 export function closeProxyChain(instance: string, scope: ScopeKey): string {
   const chain = `inet ${tableName(instance)} ${proxyChain(scope)}`;
   return `add chain ${chain}; flush chain ${chain}; add rule ${chain} ${denyBecause('no_proxy')}`;
 }
 
 /**
- * Sends connections that sandboxes of a scope open to others to its proxy. What was led there is marked for good: should the proxy
- * be gone, this host refuses the connection, and no packet of it goes on to where it was meant for.
+ * Redirects connections of a scope's sandboxes to its proxy. Redirected connections keep their mark: when the proxy is gone, this host
+ * refuses them, and none of their packets reaches the original destination.
  */
 export function setProxyPorts(instance: string, gateways: Gateways, scope: ScopeKey, ports: Ports): string {
   const chain = `inet ${tableName(instance)} ${proxyChain(scope)}`;
@@ -116,7 +116,7 @@ export function removeProxyChain(instance: string, scope: ScopeKey): string {
   return `add ${chain}; delete ${chain}`;
 }
 
-/** In one transaction, so that no packet meets an empty set. */
+/** Replaces the networks in one transaction, so that no packet meets an empty set. */
 export function setNeighbours(instance: string, networks: readonly string[]): string {
   const [ipv6 = [], ipv4 = []] = [true, false].map((is) =>
     networks.filter((each) => each.includes(':') === is),
@@ -132,7 +132,7 @@ export function setNeighbours(instance: string, networks: readonly string[]): st
     .join('; ');
 }
 
-/** The whole policy, to be loaded in place of what an earlier engine left. */
+/** The whole ruleset, which replaces that of an earlier engine. */
 export function ruleset(options: RulesetOptions): string {
   const { instance, pool, ipv6Pool, links, neighbours, ceiling, maxPackets, maxMib } = options;
   const pool6 = ipv6Pool === null ? NO_ADDRESS : formatCidr(ipv6Pool.range);
@@ -151,7 +151,7 @@ export function ruleset(options: RulesetOptions): string {
     `define proxies = ${proxyGroup(instance)}`,
     ...DENIAL_DEFINITIONS,
     deleteTable(instance),
-    // nft takes no definition in place of these numbers.
+    // nft accepts no definitions in place of these numbers.
     (maxMib === null ? STATIC_RULES.replaceAll(/^.*\$max_kbytes.*\n/gm, '') : STATIC_RULES)
       .replaceAll('svc_instance', tableName(instance))
       .replaceAll('$max_connections', String(DEFAULT_MAX_CONNECTIONS))

@@ -29,10 +29,10 @@ export interface SlotPoliciesOptions {
   readonly nft: Pick<Nft, 'run'>;
   readonly egress: () => Pick<Egress, 'hold' | 'setScope'> | null;
   readonly hostNetworks: () => HostNetworks;
-  /** Signs for hosts whose connections are read. */
+  /** Signs certificates for intercepted hosts. */
   readonly authority: () => AuthorityPem;
   readonly logger: Pick<Logger, 'warn'>;
-  /** Where it is kept what sandboxes know of names. */
+  /** The file of the resolved addresses. */
   readonly pinsFile: string;
 }
 
@@ -44,13 +44,13 @@ interface Held extends SlotRules {
 const DEFAULT_POLICY = resolvePolicy(undefined);
 
 /**
- * The policies of slots that have one of their own, in the packet filter, the resolver and the proxies alike. Slots without one have the
- * default, which costs nothing. Changes of one slot follow each other, and what is pinned for it waits for them.
+ * Applies the policies of slots to the packet filter, the resolver and the proxies. Slots without a policy have the default one, which
+ * needs no entry. Changes and pins of one slot happen one after the other.
  */
 export class SlotPolicies {
   readonly #options: SlotPoliciesOptions;
   readonly #held = new Map<string, Held>();
-  /** Whose sandboxes they are, those with the default included, by their addresses. */
+  /** The scopes of sandboxes by their addresses, also of those with the default policy. */
   readonly #scopes = new Map<string, ScopeKey>();
   readonly #mutex = new KeyedMutex();
   readonly #loads = new RulesetLoads();
@@ -61,7 +61,7 @@ export class SlotPolicies {
     this.#pins = new StoredPins(options.pinsFile, options.logger);
   }
 
-  /** What processes have to know that start now, by the addresses of sandboxes. */
+  /** The rules for a process that starts now, by the addresses of sandboxes. */
   byAddress(): HeldRules {
     const all = [...this.#held.values()];
     return {
@@ -76,17 +76,17 @@ export class SlotPolicies {
     };
   }
 
-  /** What a sandbox was told of names, and has not expired. */
+  /** The addresses that a sandbox has resolved and that have not expired. */
   pinsOf(address: string): readonly Pin[] {
     return this.#pins.of(address);
   }
 
-  /** The slot of a sandbox that has rules of its own. */
+  /** The key of the slot with this address, if it has rules. */
   keyOf(address: string): string | undefined {
     return [...this.#held.values()].find(({ link }) => link.address === address)?.key;
   }
 
-  /** Forgets everything and takes these; returns the commands that make them hold, to be loaded with the whole ruleset. */
+  /** Replaces all rules by these; returns the commands for them, to be loaded with the whole ruleset. */
   restore(slots: readonly Slot[], kept: ReadonlyMap<string, SlotRules>): string {
     this.#held.clear();
     this.#scopes.clear();
@@ -107,19 +107,19 @@ export class SlotPolicies {
     ].join('\n');
   }
 
-  /** From now on the rules hold, for connections that exist too. */
+  /** Applies the rules, also to existing connections. */
   async set({ key, link }: Slot, given: SlotRules): Promise<void> {
     if (link === null) return;
     await this.#mutex.run(key, async () => {
       this.#scopes.set(link.address, given.scope);
       this.#options.egress()?.setScope(link.address, given.scope);
       const before = this.#held.get(key);
-      // One that had rules of its own keeps its chains, also for the default.
+      // A slot that had rules keeps its chains, also for the default.
       const rules = simplified(given) ?? (before === undefined ? null : given);
       if (rules === null || (before !== undefined && isDeepStrictEqual(rules, rulesOf(before)))) return;
       const { instance, egress } = this.#options;
       const held = { key, link, ...rules };
-      // Held first: a process that starts from here on knows it.
+      // Held first, so that a process that starts from here on has it.
       this.#held.set(key, held);
       try {
         const pins = (await egress()?.hold(link.address, rules.policy, this.#proxiedRules(held))) ?? [];
@@ -128,7 +128,7 @@ export class SlotPolicies {
         );
         await this.#rejudge(held, pins);
       } catch (error) {
-        // Both go on with the old one.
+        // Resolver and proxy continue with the old policy.
         if (before === undefined) this.#held.delete(key);
         else this.#held.set(key, before);
         await egress()?.hold(
@@ -141,7 +141,7 @@ export class SlotPolicies {
     });
   }
 
-  /** Ends connections from before a restart that an operator's ceiling, lowered in between, denies. */
+  /** Ends connections from before a restart that the operator's lowered ceiling denies. */
   async holdToCeilings(): Promise<void> {
     const held = [...this.#held.values()].filter(({ policy }) => policy.ceilings.length > 0);
     await Promise.all(held.map((each) => this.#rejudge(each, this.#pins.of(each.link.address))));
@@ -150,7 +150,7 @@ export class SlotPolicies {
   /** Ends existing connections that the new rules deny. The rules apply to new ones already, so a failure is a warning only. */
   async #rejudge({ link, policy, interception }: Held, pins: readonly Pin[]): Promise<void> {
     const { hostNetworks, logger } = this.#options;
-    // A sandbox that has sent nothing has no connection either, and most get their rules before they run.
+    // A sandbox that has sent nothing has no connections, and most get their rules before they run.
     if (readTraffic({ link }).sentBytes === 0) return;
     const ports =
       interception?.readsPlainHttp === true ? 'all' : new Set(interception?.interceptedPorts ?? []);
@@ -185,7 +185,7 @@ export class SlotPolicies {
     });
   }
 
-  /** Lets rules about names know what the sandbox at `address` is about to be told. */
+  /** Adds the addresses of an answer to the rules about names, before the sandbox at `address` gets the answer. */
   async pin(address: string, pins: readonly Pin[]): Promise<void> {
     const key = this.keyOf(address);
     if (key === undefined) return;

@@ -27,7 +27,7 @@ interface SlotsOptions {
   readonly onLeft: (slot: Slot) => Promise<void>;
 }
 
-/** Every slot that exists or is being made: prepared, in use or on its way out. */
+/** All slots of the engine: being made, prepared, in use or being removed. */
 export class Slots {
   readonly #options: SlotsOptions;
   readonly #byKey = new Map<string, SlotRecord>();
@@ -71,7 +71,7 @@ export class Slots {
         .filter((key) => !keys.has(key))
         .map(async (key) => {
           if (this.#byKey.has(key)) return this.release(key);
-          // Cut short before its record was complete.
+          // Killed before its record was complete.
           await hostCalls.removeNamespaces(records.userPath(key), records.networkPath(key));
           records.remove(key);
         }),
@@ -87,7 +87,7 @@ export class Slots {
     this.#byKey.set(slot.key, record);
     try {
       records.write(record);
-      // Side by side, because an interface without an element gets nothing through.
+      // In parallel, because packets of an interface without an element are dropped.
       await settleAll([this.#createNamespaces(slot), this.#admit(slot)]);
       return slot;
     } catch (error) {

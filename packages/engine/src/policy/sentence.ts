@@ -21,17 +21,17 @@ export interface DecisionFacts {
   readonly decidedBy: Decider;
   readonly rule: DecidingRule | null;
   readonly direction: Direction;
-  /** A name or an address, of the peer. */
+  /** The name or address of the peer. */
   readonly host: string;
-  /** Null: of no meaning, as to ICMP and to questions. */
+  /** Null where there is none, as for ICMP and DNS queries. */
   readonly port: number | null;
-  /** Null: a question, whichever way it came. */
+  /** Null for a DNS query over any protocol. */
   readonly protocol: Protocol | null;
-  /** Where a name led. */
+  /** The address that the name resolved to. */
   readonly address: string | null;
 }
 
-/** Says who decided, in the words that an explanation and the log of the network share. */
+/** Describes a decision and its reason; explanations and the network log share the wording. */
 export function sentence(facts: DecisionFacts): string {
   const { decidedBy, rule, direction } = facts;
   const place = placeOf(facts);
@@ -45,7 +45,7 @@ export function sentence(facts: DecisionFacts): string {
   return FORESEEN.has(decidedBy) ? `${start}: ${WHY[decidedBy]}` : `${place} did not pass: ${WHY[decidedBy]}`;
 }
 
-/** Of these the policy or the host decides beforehand; the others happen. */
+/** Decisions that the policy or the host fixes beforehand; the others depend on the traffic. */
 const FORESEEN: ReadonlySet<Decider> = new Set([
   'no_network',
   'resolver',
@@ -78,7 +78,7 @@ const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string
 };
 
 function placeOf({ host: peer, port, protocol, address, direction }: DecisionFacts): string {
-  // Code in a sandbox asks for names with anything in them, words that look like these among it.
+  // A sandbox chooses the names that it asks for, and could imitate the words of this sentence.
   const host = peer.replaceAll(/[^\x21-\x7e]/g, '?');
   const way = protocol === null ? '' : `/${protocol}`;
   if (direction === 'ingress') return `port ${port ?? 0}${way} from ${host}`;

@@ -4,15 +4,14 @@ import type { HostCalls } from '../host/host-calls.ts';
 import type { MountedDisk } from './watched-disk.ts';
 
 /**
- * ext4 and XFS. Others keep checksums of what they were given (btrfs), and a guest may change a page that is on its way to the disk; or
- * have no direct I/O at all (tmpfs).
+ * ext4 and XFS. btrfs keeps checksums, which fail when a guest changes a page while it is written; tmpfs has no direct I/O.
  */
 const FILE_SYSTEMS: ReadonlySet<number> = new Set([0xef53, 0x5846_5342]);
 
 /**
- * A loop device copies what a guest writes into the page cache of the host once more. Those pages cost processor time in threads of the
- * kernel that no limit of the guest counts; with cgroup v2 they count as memory of the guest, which is ended as out of memory when the
- * host's disk is slower than it writes. So every disk uses direct I/O from the moment it is mounted.
+ * Switches disks to direct I/O when they are mounted. Otherwise a loop device copies a guest's writes into the page cache of the host a
+ * second time. Those pages cost CPU time in kernel threads that no limit of the guest covers; with cgroup v2 they count as memory of the
+ * guest, which is killed as out of memory when the host's disk is slower than its writes.
  */
 export class DirectWrites {
   readonly #calls: Pick<HostCalls, 'writeDirectly'>;
@@ -30,7 +29,7 @@ export class DirectWrites {
   begin({ image, device }: MountedDisk): void {
     if (!this.#isPossible) return;
     this.#calls.writeDirectly(image, `/dev/${device}`).catch((error: unknown) => {
-      // Unmounted meanwhile, or a disk with larger sectors: then it goes on as before.
+      // Unmounted meanwhile, or a disk with larger sectors: it keeps using the page cache.
       this.#logger.info({ err: error, device }, 'a disk is written to through the page cache');
     });
   }

@@ -12,17 +12,17 @@ import { GROWTH_BYTES, GrantedSpace } from './granted-space.ts';
 import { WatchedDisk, type MountedDisk } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
-/** In the data folder for as long as an engine runs. */
+/** Exists in the data folder while an engine runs. */
 const PID_FILE = 'engine.pid';
-/** Of the host's disk, a tenth and at most this, that guests, images and snapshots cannot have. */
+/** The reserve that guests, images and snapshots cannot use: a tenth of the host's disk and at most this. */
 const MOST_RESERVE_BYTES = 1024 * MIB;
-/** Beyond the reserve: taken, so that it can be given back. A fortieth of the disk and at most this. */
+/** The ballast beyond the reserve, allocated so that it can be released: a fortieth of the disk and at most this. */
 const MOST_BALLAST_BYTES = 128 * MIB;
 const BALLAST_PIECES = 8;
 /** The delay between the first two pieces; it doubles each time. A program that fills the disk takes a piece too, and most give up by then. */
 const BALLAST_PAUSE_MS = 1000;
 const CALM_MS = 1000;
-/** While disks together could use more than there is. What a guest writes in this time must fit into what it was granted. */
+/** The interval while the disks could use more than is free. A guest's writes within it must fit into its grant. */
 const TIGHT_MS = 250;
 const LEAST_MS = 50;
 /**
@@ -33,11 +33,11 @@ const FEW_PART = 1 / 16;
 const FEW_BYTES = MIB;
 /** The assumed highest write rate: checks are more frequent the less space is left. */
 const FASTEST_BYTES_PER_MS = 2 * MIB;
-/** A disk that is mounted gets at least this much at once, where there is room. */
+/** The least grant of a new disk, where there is space. */
 const LEAST_GRANT_BYTES = 16 * MIB;
-/** The rest is for what the host itself writes: without it, each byte of that would take something from every disk. */
+/** The part that is granted. The rest is for writes of the host itself, which would otherwise reduce every grant. */
 const SHARED_PART = 15 / 16;
-/** How much more of what is left a disk gets that is being written to. */
+/** The weight of a disk that is being written to. */
 const WRITER_WEIGHT = 16;
 
 export interface HostSpaceOptions {
@@ -46,14 +46,14 @@ export interface HostSpaceOptions {
   readonly logger: Logger;
   /** Bytes of the host's disk that are kept for the engine and the server; a share of the disk when absent. */
   readonly reserveBytes?: number;
-  /** Told of each disk that is watched from now on. */
+  /** Called for each new disk. */
   readonly onWatch?: (disk: MountedDisk) => void;
-  /** Told at every look. */
+  /** Called at every check. */
   readonly onLook?: () => void;
   readonly readWrites?: () => HostWrites;
 }
 
-/** A disk, and by how much it has grown since the look before. */
+/** A disk, and its growth since the last check. */
 interface Looked {
   readonly disk: WatchedDisk;
   readonly grewBytes: number;
@@ -63,28 +63,28 @@ export interface HostSpaceView {
   readonly totalBytes: number;
   readonly freeBytes: number;
   readonly reserveBytes: number;
-  /** Set aside, to be given back when nothing else is left. */
+  /** Allocated in advance, to be released when the disk is full. */
   readonly ballastBytes: number;
-  /** What mounted disks and volumes may still come to use: more than is free where they are overcommitted. */
+  /** The space that mounted disks and volumes may still use: more than is free when they are overcommitted. */
   readonly promisedBytes: number;
   /** Acknowledged to guests and not on the host's disk yet. */
   readonly owedBytes: number;
-  /** Nothing new is begun, and no guest gets more. */
+  /** While true, nothing new is started, and no guest gets more. */
   readonly isShort: boolean;
-  /** Why the disk takes no writes at all; null: it takes them. */
+  /** Why the disk accepts no writes; null: it accepts them. */
   readonly fault: string | null;
 }
 
-/** What is kept free on a disk of this size, unless the operator says otherwise. */
+/** The default reserve for a disk of this size. */
 export function usualReserve(totalBytes: number): number {
   return Math.min(MOST_RESERVE_BYTES, Math.floor(totalBytes / 10));
 }
 
 /**
- * Keeps the disk of the host from filling up under the guests: their disks are sparse, so what they were promised may be more than
- * there is. Every mounted disk is granted a part of the room, and beyond it a write is ENOSPC inside, when it is made. What was
- * granted to all together, what the host owes them and the reserve are never more than what is free, so no write that a guest was
- * told of fails later, also not while no engine runs. When the room is used up nothing new is begun; the reserve is for what ends.
+ * Prevents the guests from filling the disk of the host: their disks are sparse, so together they may be larger than the free space.
+ * Every mounted disk is granted a part of the space; a write beyond it fails inside with ENOSPC at once. The sum of the grants, of
+ * acknowledged data that is not on the host's disk yet, and of the reserve never exceeds the free space, so no acknowledged write fails
+ * later, also while no engine runs. When the space is used up nothing new is started; the reserve is for stops and removals.
  */
 export class HostSpace {
   readonly #folder: string;
@@ -95,14 +95,14 @@ export class HostSpace {
   readonly #onLook: () => void;
   readonly #readWrites: () => HostWrites;
   readonly #disks = new Map<string, WatchedDisk>();
-  /** Told when space runs short and when it is back. */
+  /** Called when space runs short and when it is back. */
   onTurn: (isShort: boolean) => void = () => undefined;
   #isShort = false;
   #roomBytes = 0;
   #owedBytes = 0;
   /** Not granted to any disk at the last check; undefined before the first. */
   #sparedBytes: number | undefined;
-  /** The room that was shared last; undefined when disks have come or gone since. */
+  /** The last distribution; undefined when disks have come or gone since. */
   #shared: GrantedSpace | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isTakingBallast = false;
@@ -111,7 +111,7 @@ export class HostSpace {
   readonly #settling = new WeakSet<WatchedDisk>();
   #hasWarned = false;
   #lookedAt = Number.NEGATIVE_INFINITY;
-  /** At the last look. */
+  /** The values of the last check. */
   #host = { dirtiedBytes: 0, sentBytes: 0, freeBytes: 0 };
   #fewBytes = FEW_BYTES;
 
@@ -131,7 +131,7 @@ export class HostSpace {
     return this.#reserveBytes;
   }
 
-  /** Looks at once, and from then on again and again until `stop`. */
+  /** Checks now and then periodically until `stop`. */
   start(): void {
     if (this.#mayHaveChanged()) this.#look();
     const soonest = Math.max(LEAST_MS, this.#roomBytes / FASTEST_BYTES_PER_MS);
@@ -158,17 +158,17 @@ export class HostSpace {
     });
   }
 
-  /** Why the disk takes no writes; undefined: it takes them. */
+  /** The error of a disk that accepts no writes; undefined: it accepts them. */
   #findFault(): PlatformError | undefined {
     return findDiskFault(join(this.#folder, PID_FILE), 'engine');
   }
 
-  /** Why a call failed, if its error says that the disk takes no writes, or none any more; undefined: for another reason. */
+  /** The error to report for a call that failed because the disk is full or accepts no writes; undefined for other failures. */
   explain(error: unknown): PlatformError | undefined {
     return this.#findFault() ?? (isOfFullHost(error, this.#folder) ? hostIsFull(error) : undefined);
   }
 
-  /** From now on its guests can use what they are granted, and no more. Can be repeated. */
+  /** Limits a disk to its grant from now on. Can be repeated. */
   watch(disk: MountedDisk): void {
     try {
       const known = this.#disks.get(nameOf(disk));
@@ -183,14 +183,14 @@ export class HostSpace {
       const granted = Math.min(watched.usableBytes, Math.floor(spared / 2));
       watched.grant(granted);
       this.#sparedBytes = spared - granted;
-      // Many that come between two looks would halve what is spared until nothing is left of it.
+      // Many new disks between two checks would halve the ungranted space until nothing is left.
       if (granted < Math.min(watched.usableBytes, LEAST_GRANT_BYTES)) this.#look();
     } catch (error) {
       if (this.#hasWarned) return;
       this.#hasWarned = true;
       this.#logger.warn(
         { err: error },
-        'disks cannot be kept from filling the host: sysfs says nothing of ext4',
+        'guests can fill the disk of the host: sysfs has no ext4 entries to limit their disks',
       );
     }
   }
@@ -212,7 +212,7 @@ export class HostSpace {
     };
   }
 
-  /** With less than this nothing is worth beginning. */
+  /** The least free space for starting something new. */
   get #leastRoomBytes(): number {
     return this.#reserveBytes / 16;
   }
@@ -221,7 +221,7 @@ export class HostSpace {
     return this.#isShort || this.#disks.values().some((disk) => disk.grantedBytes < disk.usableBytes);
   }
 
-  /** Whether there is something to see. What is only set aside in a guest, or set free, may wait for the calm pace. */
+  /** Whether the host has written enough for a check before the slow interval. */
   #mayHaveChanged(): boolean {
     if (this.#isShort || performance.now() - this.#lookedAt >= CALM_MS - LEAST_MS) return true;
     const { dirtiedBytes, sentBytes, freeBytes } = this.#readHost();
@@ -254,19 +254,19 @@ export class HostSpace {
       if (this.#isShort) this.#settle(disks);
       this.#onLook();
     } catch (error) {
-      // Looked at again soon; until then everybody has what they were granted.
-      this.#logger.error({ err: error }, 'the space of the host could not be looked at');
+      // Checked again soon; until then the grants stay.
+      this.#logger.error({ err: error }, 'the space of the host could not be checked');
     }
   }
 
-  /** Once short, it takes twice the room to be so no longer: it must not turn back and forth. */
+  /** With hysteresis: the short state ends at twice the space at which it begins. */
   #judge(roomBytes: number): void {
     const isShort = roomBytes < this.#leastRoomBytes * (this.#isShort ? 2 : 1);
     if (isShort === this.#isShort) return;
     this.#isShort = isShort;
     const view = this.view();
     if (isShort) this.#logger.warn(view, 'the disk of the host is nearly full: nothing new is begun');
-    else this.#logger.info(view, 'the disk of the host has room again');
+    else this.#logger.info(view, 'the disk of the host has space again');
     this.onTurn(isShort);
   }
 
@@ -283,7 +283,7 @@ export class HostSpace {
     return looked;
   }
 
-  /** Not while what was shared last still holds: each grant is a call, and most disks have nothing to do with what has changed. */
+  /** Grants space anew unless the last distribution is still valid: each grant is a call, and most disks do not change. */
   #share(looked: readonly Looked[], roomBytes: number): void {
     if (this.#shared?.holds(roomBytes) === true) return;
     const givenBytes = Math.floor(roomBytes * SHARED_PART);
@@ -291,7 +291,7 @@ export class HostSpace {
       wantedBytes: disk.usableBytes,
       weight: grewBytes > GROWTH_BYTES ? WRITER_WEIGHT : 1,
     }));
-    // For the next that is mounted: it may write at once.
+    // For the next disk that is mounted: it may write at once.
     const newcomer = { wantedBytes: givenBytes, weight: 1 };
     const shares = distributeSpace([...requests, newcomer], givenBytes);
     this.#sparedBytes = shares.pop() ?? 0;
@@ -299,7 +299,7 @@ export class HostSpace {
     this.#shared = new GrantedSpace(givenBytes);
   }
 
-  /** What the host owes is written while there is room for it: others may take that too. */
+  /** Flushes acknowledged data while there is space for it, which other programs may use too. */
   #settle(disks: readonly WatchedDisk[]): void {
     for (const watched of disks) {
       if ((watched.latest?.owedBytes ?? 0) === 0 || this.#settling.has(watched)) continue;
@@ -320,9 +320,9 @@ export class HostSpace {
     ballast
       .takeAgain()
       .then(() => (this.#isTakingBallast = false))
-      // Not tried again: a file system that cannot do it will not learn it.
+      // Not retried: `isTakingBallast` stays set on a file system that cannot allocate in advance.
       .catch((error: unknown) =>
-        this.#logger.warn({ err: error }, 'no space of the disk could be set aside'),
+        this.#logger.warn({ err: error }, 'ballast could not be allocated on the disk'),
       );
   }
 
@@ -332,7 +332,7 @@ export class HostSpace {
     this.#ballastPauseMs *= 2;
     this.#logger.warn(
       { freeBytes, leftBytes: this.#ballast.heldBytes },
-      'the disk of the host is full: ballast is given back',
+      'the disk of the host is full: ballast is released',
     );
   }
 }

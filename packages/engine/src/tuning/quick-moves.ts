@@ -20,7 +20,7 @@ export class QuickMoves {
     this.#layout = layout;
   }
 
-  /** From now until it is disposed of. */
+  /** Keeps moves quick until it is disposed of. */
   hold(): Disposable {
     this.#holders += 1;
     if (!this.#isMoving) this.#begin();
@@ -35,7 +35,7 @@ export class QuickMoves {
     this.#move(descriptor);
   }
 
-  /** Whether it succeeds is of no importance: the kernel has waited before it looks at what it is asked for. */
+  /** The result is irrelevant: the kernel waits before it checks the request. */
   #move(descriptor: number): void {
     // SAFETY: 0 is this process, and the cgroup is its own: nothing changes.
     write(descriptor, '0', () => {

@@ -19,9 +19,9 @@ interface Relay {
   readonly exchange: Exchange;
   readonly agent: InstanceType<typeof Agent>;
   pending: number;
-  /** Given back with the connection, since answers that were never begun do not tell of their end. */
+  /** Released with the connection, because responses that were never begun emit no end. */
   readonly heads: Set<Disposable>;
-  /** Settled when the request before has been sent: what was asked in one order is sent in it. */
+  /** Settled when the request before was sent, so that requests keep their order. */
   sent: Promise<void>;
   readonly line: ServerLine;
 }
@@ -38,7 +38,7 @@ const server = createServer({
   requestTimeout: 0,
   headersTimeout: 0,
   insecureHTTPParser: false,
-  // Other upgrades are not taken up: the request goes on as the plain one that it also is.
+  // Other upgrades are ignored: the request is forwarded as a plain one.
   shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
 });
 server.on('request', (incoming, response) => void answer(incoming, response));
@@ -46,7 +46,7 @@ server.on('checkContinue', (incoming, response) => void answer(incoming, respons
 server.on('connect', (_, socket: Duplex) => reset(socket));
 server.on('upgrade', (incoming, socket: Duplex, ahead: Buffer) => upgrade(incoming, socket, ahead));
 
-/** Carries the requests of one connection over to the other, one after the other, until either is over. */
+/** Forwards the requests of one connection to the other, in order, until either closes. */
 export function relayHttp1(exchange: Exchange): void {
   const { client, upstream } = exchange;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -69,10 +69,10 @@ export function relayHttp1(exchange: Exchange): void {
 async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const relay = relayOf(incoming.socket);
   const { client, upstream, held } = relay.exchange;
-  // What was parsed of the same bytes after the connection was ended.
+  // Parsed from the same bytes after the connection was ended.
   if (client.destroyed) return;
   const room = held.heads.reserve(costOf(pairs(incoming.rawHeaders)));
-  // One that may not send more does not have what it sends kept until it is its turn to be told.
+  // Over the limit the connection is reset, because refusals would have to be buffered until the responses before them are sent.
   if (relay.pending >= MAX_PIPELINED || (room === null && relay.pending > 0)) {
     room?.[Symbol.dispose]();
     return reset(client);
@@ -117,7 +117,7 @@ function isForHost(
   return false;
 }
 
-/** Returns when the head was sent, which is never before `before`. */
+/** Resolves when the head was sent, which happens after `before`. */
 async function forward(
   relay: Relay,
   incoming: IncomingMessage,
@@ -147,7 +147,7 @@ async function forward(
   askForBody(incoming, response);
   const stage = await heldBody(relay, incoming, plan);
   try {
-    // Looked at before anything is sent.
+    // Checked before anything is sent.
     trailersOf(relay, original, incoming);
     await line.turnAfter(before);
     if (stage.errored !== null) throw stage.errored;
@@ -168,7 +168,7 @@ interface Asked {
   readonly response: ServerResponse;
 }
 
-/** Sends the head, and the body as it comes. */
+/** Sends the head, and streams the body. */
 function pass(relay: Relay, { head, original, incoming, response }: Asked, stages: readonly Stage[]): void {
   const outgoing = send(relay, head, response);
   const finish = () => addTrailers(relay, original, incoming, outgoing);
@@ -186,13 +186,13 @@ async function heldBody(
   plan: Extract<BodyPlan, { kind: 'stream' }>,
 ): Promise<Duplex> {
   const { stage, ready } = holdFirst(held.bodies);
-  // What goes wrong in it ends the stage too.
+  // An error of the source ends the stage too.
   pipeline([incoming, ...plan.filters(), stage], () => undefined);
   await ready;
   return stage;
 }
 
-/** The server cannot be asked for it while it must not hear of the request. */
+/** Sends `100 Continue` ourselves, because the server must not see the request yet. */
 function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
   if (headers.expect !== undefined) response.writeContinue();
 }
@@ -201,7 +201,7 @@ function withoutExpect(headers: HeaderList): HeaderList {
   return headers.filter(([name]) => name.toLowerCase() !== 'expect');
 }
 
-/** The headers as they came, but for those about the connection; how long the body is is said once, and as Node read it. */
+/** The original headers without those about the connection, and with one length of the body, as Node parsed it. */
 function headOf({ method = '', url = '', rawHeaders, headers }: IncomingMessage): RequestHead {
   const kept = endToEnd(pairs(rawHeaders)).filter(([name]) => name.toLowerCase() !== 'content-length');
   const isChunked = headers['transfer-encoding'] !== undefined;
@@ -281,7 +281,7 @@ function upgrade(incoming: IncomingMessage, socket: Duplex, ahead: Buffer): void
       setDefaultHeaders: false,
     });
     outgoing.on('error', () => reset(client));
-    // Refused: the connection was promised to something else already, so it ends with the answer.
+    // The server refused the upgrade: this connection is no longer HTTP for its client, so it ends with the response.
     outgoing.once('response', (answered) => {
       socket.write(startOf(answered, 'Connection: close\r\n'));
       pipeline(answered, socket, () => socket.destroy());
@@ -309,7 +309,7 @@ function startOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, con
   return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${headers.join('')}${connection}\r\n`;
 }
 
-/** Ends everything at once; what the client hears is that the connection broke. */
+/** Destroys both sides at once; the client sees a reset connection. */
 function stop({ exchange }: Relay, error: unknown): void {
   reset(exchange.client);
   exchange.upstream.destroy();
@@ -340,7 +340,7 @@ function withLength(headers: HeaderList, length: number): HeaderList {
 
 function relayOf(socket: Duplex): Relay {
   const relay = relays.get(socket);
-  if (relay === undefined) throw new Error('A connection came from nowhere');
+  if (relay === undefined) throw new Error('A connection has no relay');
   return relay;
 }
 
@@ -351,7 +351,7 @@ function pairs(raw: readonly string[]): HeaderList {
   );
 }
 
-/** As Node's types want them. */
+/** Converts headers to the type that Node expects. */
 function tuples(headers: HeaderList): [string, string][] {
   return headers.map(([name, value]) => [name, value]);
 }

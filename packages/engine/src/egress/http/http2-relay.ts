@@ -17,14 +17,17 @@ import type { RequestHead } from '../secrets/request-filter.ts';
 import { holdFirst } from './hold-first.ts';
 import { costOf, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
 
-/** What both sides may do: as many streams and as large a head as we promise to look at. */
+/** The limits for both sides: streams, and the size of heads. */
 const SETTINGS: Settings = {
   enablePush: false,
   maxConcurrentStreams: 1024,
   maxHeaderListSize: MAX_HEAD_BYTES,
   initialWindowSize: 1 << 20,
 };
-/** For all streams of a connection together: what we hold for a side that does not read. Without room it is what the protocol begins with. */
+/**
+ * The flow-control window of a connection: the most that is buffered for a side that does not read. Without free memory it stays at the
+ * initial value of the protocol.
+ */
 const CONNECTION_WINDOW_BYTES = 4 << 20;
 const OPTIONS = {
   settings: SETTINGS,
@@ -32,7 +35,7 @@ const OPTIONS = {
   maxSendHeaderBlockLength: MAX_HEAD_BYTES * 2,
 } as const;
 
-/** Carries the streams of one connection over to the other, each by itself, until either is over. */
+/** Forwards the streams of one connection to the other, each by itself, until either closes. */
 export function relayHttp2(exchange: Exchange): void {
   const { client, upstream } = exchange;
   const outward = connect(`https://${exchange.host}:${exchange.port}`, {
@@ -48,7 +51,7 @@ export function relayHttp2(exchange: Exchange): void {
   }
   for (const session of [inward, outward]) session.on('error', () => undefined); // `close` follows.
   inward.once('close', () => outward.destroy());
-  // The socket may stay half open, which means nothing to this protocol: answers have no reader any more.
+  // HTTP/2 has no half-open connections: nothing reads responses any more.
   client.once('end', () => inward.destroy());
   outward.once('close', () => inward.close());
   outward.on('goaway', () => inward.goaway());
@@ -65,7 +68,7 @@ function answer(
   const head = headOf(headers);
   if (sizeOf(head) > MAX_HEAD_BYTES) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   const room = exchange.held.heads.reserve(costOf(head.headers));
-  // Clients know that nothing of it was done, and may try again.
+  // The client learns that the request was not processed, and may retry it.
   if (room === null) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
   stream.once('close', () => room[Symbol.dispose]());
   if (!isForHost(headers, exchange)) {
@@ -123,14 +126,14 @@ async function forward(
   });
 }
 
-/** What the body is read from, once the request may be sent. */
+/** The source of the body, once the request may be sent. */
 async function bodyOf(
   { filter, held }: Exchange,
   stream: ServerHttp2Stream,
   head: RequestHead,
 ): Promise<readonly Duplex[]> {
   const plan = filter.body(head, { isHttp2: true });
-  if (plan.kind === 'hold') throw new Error('Nothing is rewritten over HTTP/2');
+  if (plan.kind === 'hold') throw new Error('Bodies are not rewritten over HTTP/2');
   if (!plan.isHeldFirst) return [stream, ...plan.filters()];
   const { stage, ready } = holdFirst(held.bodies);
   pipeline([stream, ...plan.filters(), stage], () => undefined);
@@ -162,7 +165,7 @@ function passBack(outgoing: ClientHttp2Stream, stream: ServerHttp2Stream): void 
   });
 }
 
-/** Ends the one request on both sides; others of the connection go on. */
+/** Ends one request on both sides; other requests of the connection continue. */
 function stop(
   { onViolation }: Exchange,
   stream: ServerHttp2Stream,

@@ -7,11 +7,11 @@ import type { Destination, Refusal, RefusalReason, SandboxEgress, SeenConnection
 import { endTogether, reset } from './end-together.ts';
 
 export interface ProxyLimits {
-  /** Of all sandboxes together. */
+  /** For all sandboxes together. */
   readonly maxConnections: number;
-  /** After this silence the server is given the first word. */
+  /** After this time without a byte of the client the server may speak first. */
   readonly silenceMs: number;
-  /** How long a client may take to say what it wants, once it has begun or where it must begin. */
+  /** The timeout for the first message of a client that has begun, or has to begin. */
   readonly firstFlightMs: number;
   readonly connectMs: number;
 }
@@ -27,10 +27,10 @@ const HTTP_PORT = 80;
 const KEEP_ALIVE_MS = 60_000;
 
 export interface ProxyOptions {
-  /** The sandbox behind an address; undefined for one that is not known (any more), which gets nothing. */
+  /** The sandbox with an address; undefined for an unknown one, whose connections are refused. */
   readonly find: (sandbox: string) => SandboxEgress | undefined;
   readonly onRefusal: (refusal: Refusal) => void;
-  /** A connection was allowed, and goes on. */
+  /** Called when a connection was allowed. */
   readonly onPassed?: (passed: SeenConnection) => void;
   readonly limits?: ProxyLimits;
 }
@@ -43,7 +43,7 @@ interface Connection {
   readonly refuse: (reason: RefusalReason, flight?: FirstFlight) => void;
 }
 
-/** What was decided about a connection, and from what. */
+/** A decision about a connection, and its inputs. */
 interface Judged {
   readonly destination: Destination;
   readonly flight: FirstFlight | null;
@@ -51,8 +51,8 @@ interface Judged {
 }
 
 /**
- * Takes connections that sandboxes opened to somewhere else, decides from what they say first whether they may, and carries them on.
- * Nothing reaches the destination, not even an empty connection, before that is decided.
+ * Accepts connections that sandboxes opened to other hosts, decides by their first bytes whether they are allowed, and forwards them.
+ * Nothing reaches the destination before the decision, not even an empty connection.
  */
 export class TransparentProxy {
   readonly #options: ProxyOptions;
@@ -82,16 +82,16 @@ export class TransparentProxy {
     void this.#serve({ client, sandbox, destination, egress, refuse });
   }
 
-  /** Ends every connection of a sandbox that is gone, or whose settings have changed. */
+  /** Ends all connections of a sandbox that is gone, or whose settings changed. */
   forget(sandbox: string): void {
     for (const client of this.#open.get(sandbox)?.keys() ?? []) reset(client);
   }
 
-  /** Ends the connections of a sandbox whose rules have changed that would not be as they are under the new ones. */
+  /** After a change of rules: ends the connections of a sandbox that the new rules judge differently. */
   rejudge(sandbox: string): void {
     const egress = this.#options.find(sandbox);
     for (const [client, judged] of this.#open.get(sandbox) ?? []) {
-      // One that was not judged yet will be, by the new rules.
+      // A connection without a decision is judged by the new rules later.
       if (judged === null) continue;
       const { destination, flight, judgement } = judged;
       if (egress === undefined || judge(egress, destination, flight) !== judgement) reset(client);
@@ -135,15 +135,15 @@ export class TransparentProxy {
     else refuse(judgement, first);
   }
 
-  /** At the port of HTTP the client speaks first. It is waited for where it is read, since it can be no more once the server spoke. */
+  /** On the HTTP port the client speaks first. Where requests are read it is waited for, because that is impossible after the server spoke. */
   #silenceMs({ egress, destination }: Connection): number {
     const isRead = egress.readsPlainHttp && destination.port === HTTP_PORT;
     return isRead ? this.#limits.firstFlightMs : this.#limits.silenceMs;
   }
 
   /**
-   * Some servers speak first. They may, but not a byte of the client follows before it was looked at like any other: silence at
-   * the beginning must not be a way past rules about what it says.
+   * Connects a silent client, because some servers speak first. The client's bytes are still held until they are judged like any others:
+   * silence must not circumvent the rules.
    */
   async #letServerSpeak(connection: Connection, flight: Promise<FirstFlight>): Promise<void> {
     const { client, destination, egress, refuse } = connection;
@@ -162,7 +162,7 @@ export class TransparentProxy {
     else refuse(judgement === 'read' ? 'not_readable' : judgement, first);
   }
 
-  /** Connects the client to its destination; what the client says follows unless that is still to be decided. */
+  /** Connects the client to its destination and pipes its bytes, unless they are still to be judged. */
   #carry(client: Socket, { address, port }: Destination, source: Socket | null): Socket {
     const upstream = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
     upstream.setTimeout(this.#limits.connectMs, () => reset(upstream));
@@ -180,7 +180,7 @@ export class TransparentProxy {
   }
 }
 
-/** Null when it takes longer. */
+/** Null after the timeout. */
 async function within(flight: Promise<FirstFlight>, timeoutMs: number): Promise<FirstFlight | null> {
   const over = new AbortController();
   try {
@@ -195,7 +195,7 @@ function seen(sandbox: string, destination: Destination, flight: FirstFlight | n
   return { sandbox, destination, speaks, name: nameSaid(flight) ?? null };
 }
 
-/** Counts the open connections of each sandbox and of all, and refuses what would be too many. */
+/** Limits the open connections of each sandbox and of all together. */
 class ConnectionSlots {
   readonly #maxTotal: number;
   readonly #taken = new Map<string, number>();
@@ -209,7 +209,7 @@ class ConnectionSlots {
     return this.#total;
   }
 
-  /** False when the sandbox, or this process, has as many as it may. What was taken is given back exactly once. */
+  /** False when the sandbox, or this process, is at its limit. A taken slot is given back exactly once. */
   take(sandbox: string, max: number): boolean {
     const taken = this.#taken.get(sandbox) ?? 0;
     if (taken >= max || this.#total >= this.#maxTotal) return false;

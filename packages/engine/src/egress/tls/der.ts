@@ -34,7 +34,7 @@ export const bits = (bytes: Uint8Array, unused = 0) => element(TAG.bitString, Bu
 /** A positive number, most significant byte first. */
 export const integer = (bytes: Uint8Array) =>
   element(TAG.integer, (bytes[0] ?? 0) >= 0x80 ? Buffer.from([0]) : Buffer.alloc(0), bytes);
-/** What is only told apart by its place: `[number]` in the notation of standards. */
+/** An element with a context-specific tag: `[number]` in ASN.1. */
 export const tagged = (number: number, ...contents: readonly Uint8Array[]) =>
   element(0xa0 | number, ...contents);
 

@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto';
 import { subjectOf } from './certificate.ts';
 import { element, readElements, sequence, set, text, type Element } from './der.ts';
 
-/** How the kinds of strings that OpenSSL compares without regard to their writing are read. */
+/** Decoders of the string types that OpenSSL normalizes before it compares them. */
 const CHARACTERS: ReadonlyMap<number, (bytes: Buffer) => string> = new Map([
   [0x0c, (bytes: Buffer) => bytes.toString('utf8')],
   ...[0x13, 0x14, 0x16, 0x1a].map((tag) => [tag, (bytes: Buffer) => bytes.toString('latin1')] as const),
@@ -10,8 +10,8 @@ const CHARACTERS: ReadonlyMap<number, (bytes: Buffer) => string> = new Map([
 ]);
 
 /**
- * What OpenSSL looks for an authority by in a folder of certificates (`<hash>.0`): the first four bytes of the SHA-1 of its name, each
- * part in small letters and with single spaces, as `openssl x509 -hash` prints them.
+ * The name under which OpenSSL finds an authority in a folder of certificates (`<hash>.0`): the first four bytes of the SHA-1 of its
+ * subject, in lower case and with single spaces, as `openssl x509 -hash` prints them.
  */
 export function subjectHash(certificate: string): string {
   const subject = subjectOf(new X509Certificate(certificate));
