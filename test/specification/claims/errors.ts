@@ -326,7 +326,7 @@ export const stateErrorClaims: readonly Claim[] = [
     'error.insufficient_storage',
     'The disk of the host is full, or kept free for others',
     'packages/server/src/accounting/host-storage.test.ts',
-    'whatever takes space is refused with who takes how much, of the own organization alone',
+    'calls that take space are refused with the largest users of space in the organization of the caller',
   ),
   provedBy(
     'error.start_failed',

@@ -171,7 +171,7 @@ export const startFlagClaims: readonly Claim[] = [
     `${START} --database`,
     'PostgreSQL instead of the built-in store',
     'packages/server/src/host/explain-start.test.ts',
-    'a database that does not answer is told of without its password',
+    'a database that does not answer is reported without its password',
     { default: 'the built-in store' },
   ),
   claimOnce(

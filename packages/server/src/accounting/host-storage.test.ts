@@ -29,7 +29,7 @@ async function startShort(t: TestContext) {
   return { server, key, create };
 }
 
-test('whatever takes space is refused with who takes how much, of the own organization alone', async (t) => {
+test('calls that take space are refused with the largest users of space in the organization of the caller', async (t) => {
   const { server, key, create } = await startShort(t);
   const { error } = (await create()).body;
   assert.equal(error.code, 'insufficient_storage');

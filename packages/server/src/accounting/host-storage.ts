@@ -20,7 +20,7 @@ export interface HostStorageParts {
   readonly logger: Logger;
 }
 
-/** How full the sandboxes' disk is, as of the last measurement. */
+/** Measures the free space of the sandboxes' disk once a second, and refuses calls that take space while it is short. */
 export class HostStorage {
   readonly #parts: HostStorageParts;
   #latest: SpaceView | undefined;

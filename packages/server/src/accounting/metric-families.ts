@@ -1,4 +1,4 @@
-/** What Prometheus is told about each family of numbers. */
+/** The name, type and help of each family of metrics. */
 export interface MetricFamily {
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly labels: readonly string[];
@@ -7,7 +7,7 @@ export interface MetricFamily {
 }
 
 /**
- * All that `/metrics` tells. Nothing is told that is not here (`renderFamily` takes no other name), and docs/reference/metrics.md and the
+ * All families of `/metrics`. There are no others (`renderFamily` takes no other name), and docs/reference/metrics.md and the
  * Grafana dashboard are made of it.
  */
 export const METRIC_FAMILIES = {
@@ -34,7 +34,7 @@ export const METRIC_FAMILIES = {
   svc_pool_given_back_total: {
     type: 'counter',
     labels: [],
-    help: 'Warm sandboxes removed because nobody asked any more, or the host needed the memory.',
+    help: 'Warm sandboxes removed because their image was no longer requested, or the host needed the memory.',
   },
   svc_disk_free_bytes: { type: 'gauge', labels: [], help: 'Free on the disk of the data folder.' },
   svc_disk_reserve_bytes: { type: 'gauge', labels: [], help: 'Of it, kept for the engine and the server.' },

@@ -56,7 +56,7 @@ const IDLE: SandboxUsageReport = {
   processes: 0,
 };
 
-test('a measurement that is told twice was made once', async (t) => {
+test('a measurement that is reported twice counts once', async (t) => {
   const { record, read } = await prepare(t);
   await record(0, [{ cpuPercent: 1, sampledAt: 'first' }]);
   await record(5000, [{ cpuPercent: 1, sampledAt: 'first' }]);
@@ -67,7 +67,7 @@ test('a measurement that is told twice was made once', async (t) => {
   ]);
 });
 
-test('the latest measurements are told as they were made', async (t) => {
+test('the latest measurements are returned as they were made', async (t) => {
   const { record, read } = await prepare(t);
   await record(0, [{ cpuPercent: 1 }]);
   await record(5000, [{ cpuPercent: 2 }, { id: 'b', cpuPercent: 9 }]);
@@ -107,7 +107,7 @@ test('rates come from counters, and a counter that begins anew is no negative ra
   );
 });
 
-test('several servers on one store write each minute once, and after a restart the rows tell the past', async (t) => {
+test('several servers on one store write each minute once, and after a restart the past comes from the rows', async (t) => {
   const { record, read, create, database, startMs } = await prepare(t);
   const other = create();
   for (const atMs of [0, 20_000]) {
@@ -129,7 +129,7 @@ test('memory holds an hour, and the store a week', async (t) => {
   const { record, read, database, startMs } = await prepare(t);
   for (let count = 0; count < 800; count++) await record(count * 5000, [{ cpuPercent: count }]);
   const seen = await read(0, 2 * HOUR_MS);
-  // The first 80 samples made room: their minutes are told by rows.
+  // The first 80 samples were dropped from memory: their minutes come from rows.
   assert.deepEqual(seen[0], [0, 5.5]);
   assert.deepEqual(seen.at(-1), [799 * 5000, 799]);
   assert.ok(seen.length < 800 && seen.length > 720);

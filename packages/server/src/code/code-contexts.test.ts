@@ -91,7 +91,7 @@ for (const [language, codes] of [
   ['python', { value: '"a" * 3', error: 'raise ValueError("no")', name: 'ValueError' }],
   ['node', { value: '"a".repeat(3)', error: 'throw new TypeError("no")', name: 'TypeError' }],
 ] as const) {
-  test(`a run tells its value and its exception apart from its output (${language})`, async () => {
+  test(`a run reports its value and its exception separately from its output (${language})`, async () => {
     const context = await contexts.create(BOX, { ...PYTHON, language }, never);
     const { result, stdout, exception } = await run(context, codes.value);
     assert.deepEqual([result, stdout, exception], ["'aaa'", "'aaa'\n", null]);
@@ -146,7 +146,7 @@ for (const [language, codes] of [
   });
 }
 
-test('output that nobody reads is bounded and said to be missing', async () => {
+test('unread output is bounded, and what was dropped is reported', async () => {
   const context = await contexts.create(BOX, PYTHON, never);
   const code = 'for _ in range(20): print("z" * (1 << 20))';
   const events = runEvents((listener) => context.run({ code, timeoutMs: 60_000, listener }, never));

@@ -61,7 +61,7 @@ test('an interpreter outlives the call that started it, and the signal of that c
   assert.deepEqual(await run('python', 'kept'), success('7\n'));
 });
 
-test('an interpreter is found again by whoever comes next, with its state and nothing of its old output', async () => {
+test('a later server finds an interpreter again, with its state and without its old output', async () => {
   const run = runIn('forgotten');
   await run('python', 'old = 1; print("before")');
   runner.forget('forgotten');

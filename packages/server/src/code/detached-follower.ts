@@ -88,7 +88,7 @@ export class DetachedFollower {
         if (signal.aborted) this.channel.close();
         return !signal.aborted;
       } catch {
-        // An engine that is away cannot be told from one that is still finding its sandboxes again.
+        // An engine that is away cannot be distinguished from one that is still finding its sandboxes again.
         await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }

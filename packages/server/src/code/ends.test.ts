@@ -170,7 +170,7 @@ threading.Thread(target=wait).start()`,
 };
 
 inBoth(
-  'an interpreter that ends between two calls is told of in the next',
+  'an interpreter that ends between two calls is reported in the next',
   END_LATER,
   async (code, run, language) => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-ends-'));

@@ -1,7 +1,7 @@
 import { lengthOfBegun, MARK_BYTES } from './find-marks.ts';
 import { readPiece } from './result-pieces.ts';
 
-/** How every first and every last mark of the units of one interpreter begins, whoever runs them. */
+/** The common prefixes of all first and all last marks of one interpreter, for the units of every server. */
 export interface MarkFamilies {
   readonly first: Buffer;
   readonly last: Buffer;
@@ -10,8 +10,8 @@ export interface MarkFamilies {
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts the units of others out of what is read between ours: other servers use the same interpreter, and so does whoever asks
- * again for code that ran. Code that writes such marks by itself loses its own output.
+ * Removes the output of units of other servers and of repeated calls, which use the same interpreter, from the output between
+ * our units. Code that writes such marks by itself loses its own output.
  */
 export class ForeignOutputFilter {
   readonly #families: MarkFamilies;

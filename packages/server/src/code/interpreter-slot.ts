@@ -21,13 +21,13 @@ import { interpreterOf, kernelOf, spareOf, type Language } from './languages.ts'
 
 const REMOVE_TIMEOUT_MS = 10_000;
 
-/** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
+/** The number of ended interpreters that are kept, because a repeated call may ask for the outcome of their code. */
 const MAX_ENDED = 8;
 const NEEDED_FEATURE = 'svc.repeat';
 /** The name of the place whose interpreter is the sandbox's own, started with nothing but what the sandbox says. */
 export const SANDBOX_SLOT = '';
 
-/** The place of one interpreter: finds it or starts it when it is needed, and lets one call in at a time. */
+/** Finds or starts one interpreter when it is needed, and runs one call at a time. */
 export class InterpreterSlot {
   readonly #sandboxId: string;
   readonly #language: Language;
@@ -35,7 +35,7 @@ export class InterpreterSlot {
   readonly #place: InterpreterPlace;
   /** Of the keys of its interpreters; a number follows. */
   readonly #prefix: string;
-  /** The interpreter that may be there before anybody needs one; null: none that was started for this place. */
+  /** The interpreter that may have been started in advance; null: none that was started for this place. */
   readonly #spare: SpareProcess | null;
   #interpreter: Interpreter | undefined;
   /** How the last interpreter ended, until a result has reported it. */
@@ -84,12 +84,12 @@ export class InterpreterSlot {
     await (await this.#find(signal))?.interrupt();
   }
 
-  /** Kills the interpreter; who waits for its turn gets a new one. */
+  /** Kills the interpreter; queued calls get a new one. */
   async restart(signal: AbortSignal): Promise<void> {
     const interpreter = await this.#find(signal);
     if (interpreter === undefined) return;
     await interpreter.kill();
-    // The next caller need not be told that the state is gone: it was lost on request. `ended` was called before `kill` returned.
+    // The next result need not report that the state is gone: it was lost on request. `ended` was called before `kill` returned.
     this.#endNote = '';
   }
 
@@ -145,18 +145,18 @@ export class InterpreterSlot {
     const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
     const results = new ResultReader();
     const report = (result: CodeRunResult | undefined) => result && listener?.result(result);
-    const heard = {
+    const outputListener = {
       stdout: (data: Buffer) => listener?.stdout(data),
       stderr: (data: Buffer) => listener?.stderr(data),
       shown: (bytes: ResultBytes) => report(results.read(bytes)),
       begun: () => interruption.begin(),
     };
     try {
-      const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, heard, isOld);
+      const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, outputListener, isOld);
       if (outcome.result !== null && !results.hasMain) report(results.readMain(outcome.result));
       const ran = { interpreter, outcome, interruption, endNote, request, results };
       const { result, reportsEnd } = await summarize(ran, () => this.#explainLoss());
-      // This call tells it, so the next one need not.
+      // This result reports the end, so the next one need not.
       if (reportsEnd) this.#endNote = '';
       return result;
     } finally {
@@ -221,7 +221,7 @@ export class InterpreterSlot {
     return interpreter;
   }
 
-  /** The interpreter, when there is one, whoever started it. */
+  /** The interpreter if there is one, also when another server started it. */
   async #find(signal: AbortSignal): Promise<Interpreter | undefined> {
     if (this.#interpreter?.isAlive === true) return this.#interpreter;
     const channel = await this.#open(signal);
@@ -243,7 +243,7 @@ export class InterpreterSlot {
   #adopt(interpreter: Interpreter): Interpreter {
     const known = this.#interpreter;
     if (known?.isAlive === true) {
-      // Somebody else has found it meanwhile.
+      // A concurrent call has adopted it meanwhile.
       interpreter.close();
       return known;
     }
@@ -280,7 +280,7 @@ export class InterpreterSlot {
     }
   }
 
-  /** It may not even be ready: whoever starts it under its name waits for that. */
+  /** It need not be ready yet: `Interpreter.start` with its key waits for that. */
   #isUnused({ key, end, stdout }: DetachedState): boolean {
     return key === this.#spare?.key && end === null && stdout.to <= READY.length;
   }

@@ -18,12 +18,12 @@ const MAX_REASON_LENGTH = 2000;
 /** What a driver says first. */
 export const READY = 'ready\n';
 /**
- * Code whose server died goes on for so long, so that whoever repeats the call gets its outcome; then its interpreter is ended
- * with it, or code that nobody waits for would keep others waiting for ever.
+ * Code whose server died runs on for this long, so that a repeated call gets its outcome; then its interpreter is ended
+ * with it, because abandoned code would block other callers for ever.
  */
 const LEASE_MS = 120_000;
 const RENEW_MS = 20_000;
-/** Code that follows within this has the lease of the code before it: each message wakes everybody on its way to the sandbox. */
+/** Code that follows within this keeps the lease of the code before it, which saves a message to the sandbox. */
 const LEASE_END_MS = 20;
 const BUSY_RETRY_MS = 50;
 const SIGINT = 2;
@@ -53,7 +53,7 @@ export interface InterpreterPlace {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Who hears what code prints while it runs. */
+/** Receives the output of code while it runs. */
 export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>> & {
   /** The code begins to run; until then others may have the interpreter. */
   begun?(): void;
@@ -209,7 +209,7 @@ export class Interpreter {
     this.#follower.channel.detached.forget(this.#handle.key).then(leave, leave);
   }
 
-  /** Nobody here uses it any more; it runs on for others. */
+  /** Detaches from the interpreter, which runs on for other servers. */
   close(): void {
     this.#endLease();
     this.#follower.close();
@@ -232,7 +232,7 @@ export class Interpreter {
     try {
       await this.#ready.promise;
     } catch (error) {
-      // Its process runs and may still become an interpreter, which nobody would ever use or end.
+      // Its process may still become an interpreter, which no server would use or end.
       if (this.isAlive) this.remove();
       throw error;
     } finally {
@@ -265,7 +265,7 @@ export class Interpreter {
       try {
         return await this.#follower.channel.detached.writeWhole(this.#handle.key, bytes, name);
       } catch (error) {
-        // Closed: whoever reads on a new connection sends it again. Refused: it has ended, which is seen as well.
+        // Closed: the follower sends it again over a new connection. Refused: it has ended, and the follower sees that.
         if (!(error instanceof ChannelError)) throw tooLarge(error);
         if (error.refusal !== 'resource_limit') return undefined;
         await delay(BUSY_RETRY_MS);
@@ -295,14 +295,14 @@ export class Interpreter {
     this.#setTimeout(null);
   }
 
-  /** From the name of the unit, so that whoever looks for its output later finds it, and all others know it for another's. */
+  /** Derived from the name of the unit, so that a repeated call finds its output, and other calls recognize it as foreign. */
   #markOf(id: string, which: keyof MarkFamilies): Buffer {
     const name = digest(`${which} mark of ${id}`).subarray(0, NAME_BYTES);
     return Buffer.concat([this.#families[which], name]);
   }
 
   #setTimeout(milliseconds: number | null): void {
-    // One that cannot be reached is dealt with by whoever reads from it.
+    // The follower handles an interpreter that cannot be reached.
     this.#follower.channel.detached.setTimeout(this.#handle.key, milliseconds).catch(() => undefined);
   }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { KERNEL_PREFIX } from '@svc/contract';
 import type { SpareProcess } from '@svc/engine/client';
 
-/** Gives the driver a file name that user code cannot have, so that its frames can be told from the user's. */
+/** Gives the driver a file name that user code cannot have, so that its frames differ from the user's. */
 const PYTHON_START =
   "import sys\nfor text in [sys.argv.pop(1) for _ in range(int(sys.argv.pop(1)))]: exec(compile(text, '<svc driver>', 'exec'))";
 /** Loaded in this order, into one namespace. */

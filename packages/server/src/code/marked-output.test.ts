@@ -78,7 +78,7 @@ test('a mark is found however much came before it, and what comes after it is ke
   assert.deepEqual(output.take(), { text: 'next', isTruncated: false });
 });
 
-test('whoever comes to an interpreter of others gets nothing of theirs, and is told when its own is not kept', async () => {
+test('a call gets no output of other servers on the same interpreter, and a note when its own is lost', async () => {
   const push = (output: MarkedOutput, ...parts: readonly (string | Buffer)[]) =>
     output.push(Buffer.concat(parts.map((part) => Buffer.from(part))));
   const found = new MarkedOutput(FAMILIES, true);

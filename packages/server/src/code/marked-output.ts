@@ -30,7 +30,7 @@ type Marked = Buffer | null;
 
 const LENGTH_BYTES = 4;
 const MORE = 0x80_00_00_00;
-/** Nobody but code that writes marks by itself gets beyond it. */
+/** Only code that writes marks by itself exceeds it. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**
@@ -51,9 +51,9 @@ export class MarkedOutput {
   #answer: Buffer = Buffer.alloc(0);
   #listen: Listen | undefined;
   #shown: Shown | undefined;
-  /** A call has ended and nobody has taken its output yet. */
+  /** A call has ended and its output was not taken yet. */
   #isOver = false;
-  /** What was here before the first call belongs to calls of others. */
+  /** Output before the first call belongs to calls of other servers. */
   #isForeign: boolean;
   #marked = Promise.withResolvers<Marked>();
   #begun = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ export class MarkedOutput {
     if (rest !== undefined) this.#next.add(this.#others.pass(rest));
   }
 
-  /** Bytes are missing here: nobody read them in time. */
+  /** Bytes are missing here: they were overwritten before they were read. */
   skip(): void {
     this.#current.isTruncated = true;
     this.#pieces.clear();
@@ -138,7 +138,7 @@ export class MarkedOutput {
     else if (found.mark === marks.shown) this.#reachEnd('result');
     else {
       this.#finish(null);
-      // It begins a unit that is nobody's.
+      // It begins a unit of no known call.
       return data.subarray(found.position);
     }
     return rest;

@@ -100,9 +100,9 @@ test('%pip runs the pip of the interpreter', async () => {
 });
 
 test('a command that is not known is named, with those that are', async () => {
-  const { exception } = await run('%whatever 5');
+  const { exception } = await run('%unknown 5');
   assert.equal(exception?.name, 'NameError');
-  assert.match(exception.message, /no %whatever here; known are %cd, %env/);
+  assert.match(exception.message, /no %unknown here; known are %cd, %env/);
 });
 
 test('what is Python stays Python', async () => {

@@ -34,7 +34,7 @@ const MESSAGES: Readonly<Record<LeftOut['reason'], string>> = {
 
 /**
  * Makes results of what a driver sends, for one run. User code shares the process of the driver and may send anything in its
- * name: whatever comes out has the shape, and all of them together the bounds, that callers are promised.
+ * name, so every result is checked: its shape, and the limits on all results of a run together.
  */
 export class ResultReader {
   #count = 0;
@@ -93,7 +93,7 @@ export class ResultReader {
     }
   }
 
-  /** Of a value that the driver told of in its answer alone. */
+  /** For a value that is only in the answer of the driver. */
   readMain(text: string): CodeRunResult | undefined {
     return this.read(Buffer.from(JSON.stringify({ data: { [TEXT]: text }, main: true })));
   }

@@ -237,7 +237,7 @@ test('what would take long to read, although it is short, is left out unread, an
   assert.deepEqual(listed, [1, 1, 0, 0], 'and as many elements');
 });
 
-test('a table that is none, and base64 that cannot be decoded, are left out whoever sends them', () => {
+test('an invalid table and invalid base64 are left out, also when user code sends them', () => {
   const table = { columns: [{ name: 'n', type: 'integer' }], rows: [[7]], row_count: 1, truncated: false };
   const read = (type: string, form: unknown) =>
     Object.values(

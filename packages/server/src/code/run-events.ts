@@ -5,7 +5,7 @@ import type { CodeResult, RunHow, RunListener } from './slot-request.ts';
 
 /** What a caller has not read yet may be this much; what comes then is thrown away, because interpreters never wait. */
 const MAX_UNREAD_LENGTH = 8 * 1024 * 1024;
-const DROPPED_NOTE = '\n[output is missing here: nobody read it in time]\n';
+const DROPPED_NOTE = '\n[output is missing here: it was not read in time]\n';
 
 export interface RunEnd {
   readonly status: CodeResult['status'] | 'interrupted';
@@ -64,7 +64,7 @@ async function follow(run: (listener: RunListener) => Promise<CodeResult>, unrea
   }
 }
 
-/** Events that nobody has read yet. One reader. */
+/** Queue of unread events for one reader. */
 class Unread implements AsyncIterable<RunEvent> {
   readonly #events: (
     | { readonly kind: 'stdout' | 'stderr'; text: string }

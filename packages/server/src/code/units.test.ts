@@ -40,7 +40,7 @@ inBoth(
 );
 
 inBoth(
-  'stdout and stderr are told apart',
+  'stdout and stderr are distinguished',
   {
     python: 'import sys; print("out"); print("err", file=sys.stderr)',
     node: 'console.log("out"); console.error("err")',
@@ -141,7 +141,7 @@ inBoth(
 );
 
 inBoth(
-  'an error that nobody catches in the background is an error of the call that waits for it',
+  'an uncaught error in the background fails the call that waits for it',
   {
     python: 'import threading\nt = threading.Thread(target=lambda: 1 / 0)\nt.start(); t.join()',
     node: 'setTimeout(() => { throw new Error("late") }, 5); await new Promise((r) => setTimeout(r, 50))',

@@ -12,7 +12,7 @@ const owner = { uid: 64_555, gid: 64_555 };
 
 const place = (dataFolder: string) => ({ dataFolder, socketPath: join(dataFolder, 'engine.sock'), owner });
 
-test('an engine that ends is started again, and one that is told to stop is not', async (t) => {
+test('an engine that ends is started again, and one that is asked to stop is not', async (t) => {
   const dataFolder = await makeFolder(t);
   const starts = join(dataFolder, 'starts');
   const script = `echo $$ >> ${starts}; exec sleep 1000`;

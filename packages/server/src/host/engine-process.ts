@@ -26,7 +26,7 @@ const LAST_WORDS_BYTES = 8192;
 export interface EngineProcessOptions {
   readonly dataFolder: string;
   readonly socketPath: string;
-  /** Whom the socket of an engine is given to that somebody else started. */
+  /** The owner that the socket of an already running engine is given to. */
   readonly owner: Identity;
   readonly command: readonly [program: string, ...args: string[]];
   readonly logger: Logger;
@@ -56,7 +56,7 @@ export class EngineProcess {
         const found = await findEngine(options.dataFolder);
         const wrapper = found && findWrapper(found);
         const above = wrapper === undefined ? undefined : readProcessState(wrapper);
-        // With a frozen tini nobody would hear of the engine's end.
+        // A frozen tini would not report the end of the engine.
         return above?.state === 'T' ? above : found && readProcessState(found.pid);
       },
       onFrozen: (reason) => {
@@ -121,7 +121,7 @@ export class EngineProcess {
     }
   }
 
-  /** Until it has ended; when we are told to stop and it is not ours to end, until then. */
+  /** Waits for the end of the engine, or for a stop of this process if the engine is not its child. */
   async #follow(engine: FoundEngine): Promise<Ending> {
     const { owner, socketPath, dataFolder, logger } = this.#options;
     const { signal } = this.#stop;

@@ -47,7 +47,7 @@ test('an address of another machine and a name that leads nowhere are said to be
   assert.match(message, /^--host nowhere\.invalid is a name that leads nowhere/);
 });
 
-test('a database that does not answer is told of without its password', async () => {
+test('a database that does not answer is reported without its password', async () => {
   const mine = config('--database', 'postgres://me:secret@127.0.0.1:1/db');
   const error = await failureOf(openDatabase(mine, pino({ level: 'silent' })));
   const { message = '' } = explainStart(error, mine) ?? {};

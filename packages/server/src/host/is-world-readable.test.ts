@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { makeFolder } from '../testing/test-server.ts';
 import { isWorldReadable } from './is-world-readable.ts';
 
-test('anybody can read a file that is open, in folders that all can be passed', async (t) => {
+test('a file is world-readable if it and all its folders allow it', async (t) => {
   const folder = await makeFolder(t);
   const inner = join(folder, 'inner');
   const file = join(inner, 'file');

@@ -3,15 +3,15 @@ import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 
 const TIMEOUT_MS = 10_000;
-/** Of the time after which systemd takes us for frozen: two messages may get lost. */
+/** Messages within the watchdog time of systemd: two may get lost. */
 const MESSAGES_WITHIN_LIMIT = 3;
 const exec = promisify(execFile);
 
-/** What systemd gives to a service of type notify. */
+/** The environment that systemd gives to a service of type notify. */
 export interface ServiceManager {
   /** NOTIFY_SOCKET */
   readonly socket: string;
-  /** WATCHDOG_USEC: it kills and replaces a service that is silent for so long; null: it does not look. */
+  /** WATCHDOG_USEC: it kills and replaces a service that is silent for this long; null: no watchdog. */
   readonly watchdogMs: number | null;
 }
 
@@ -21,12 +21,12 @@ export function readServiceManager(env: Readonly<NodeJS.ProcessEnv>): ServiceMan
   return socket === undefined ? null : { socket, watchdogMs: watchdogMs > 0 ? watchdogMs : null };
 }
 
-/** `systemctl start` waits for this. */
+/** Reports that the service is ready; `systemctl start` waits for it. */
 export async function reportReady(manager: ServiceManager | null, logger: Logger): Promise<void> {
   await notify(manager, '--ready', logger);
 }
 
-/** Tells again and again that this process is alive, from its event loop: one that hangs falls silent. Returns what ends it. */
+/** Sends keep-alive messages from the event loop, so that a process that hangs falls silent. Returns a function that stops them. */
 export function keepAlive(manager: ServiceManager | null, logger: Logger): () => void {
   if (manager === null || manager.watchdogMs === null) return () => undefined;
   const timer = setInterval(
@@ -36,11 +36,11 @@ export function keepAlive(manager: ServiceManager | null, logger: Logger): () =>
   return () => clearInterval(timer);
 }
 
-/** By a program of systemd's own, because Node has no datagrams of that kind. */
+/** Sends the message with `systemd-notify`, because Node has no Unix datagram sockets. */
 async function notify(manager: ServiceManager | null, message: string, logger: Logger): Promise<void> {
   if (manager === null) return;
   try {
-    // SAFETY: no shell; the socket is named by what started us.
+    // SAFETY: no shell; the path of the socket comes from the parent process.
     await exec('systemd-notify', [message], {
       env: { PATH: '/usr/bin:/bin', NOTIFY_SOCKET: manager.socket },
       timeout: TIMEOUT_MS,

@@ -42,7 +42,7 @@ test('another service user than the last time gets the files of the one before',
   assert.equal(lstatSync(join(where.serverFolder, 'store.db')).uid, NOW.uid);
 });
 
-test('a folder that its user opened to everybody is closed before its files change hands', async (t) => {
+test('a folder that its user made world-writable is closed before its files change owner', async (t) => {
   const where = folders(t);
   await prepareFolders(where, EARLIER);
   chmodSync(where.serverFolder, 0o777);
@@ -50,7 +50,7 @@ test('a folder that its user opened to everybody is closed before its files chan
   assert.equal(lstatSync(where.serverFolder).mode & 0o777, 0o700);
 });
 
-test("a link in place of the server's folder gives nobody what it leads to", async (t) => {
+test("a link in place of the server's folder changes no owner of its target", async (t) => {
   const where = folders(t);
   const target = join(where.dataFolder, 'of-root');
   mkdirSync(target);
@@ -59,7 +59,7 @@ test("a link in place of the server's folder gives nobody what it leads to", asy
   assert.equal(lstatSync(target).uid, 0);
 });
 
-test('links that an earlier service user planted give nobody a file of root', async (t) => {
+test('links that an earlier service user planted change no owner of files of root', async (t) => {
   const where = folders(t);
   const secret = join(where.dataFolder, 'secret');
   writeFileSync(secret, '');

@@ -7,7 +7,7 @@ import { findServer, forgetPid, writePid } from './pid-file.ts';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-test('a data folder has one holder at a time, by whatever path it is named', async (t) => {
+test('a data folder has one holder at a time, also through different paths', async (t) => {
   const folder = await makeFolder(t);
   const lock = await lockDataFolder(folder, 'server');
   assert.equal(await lockDataFolder(`${folder}/.`, 'server'), undefined);
@@ -37,7 +37,7 @@ test('a server is found while its process lives, and a pid that is used again is
 
 test('the service user is a number pair, or a user of this host; never root', () => {
   assert.deepEqual(findIdentity('12:34'), { uid: 12, gid: 34 });
-  assert.ok(findIdentity('nobody').uid > 0);
+  assert.ok(findIdentity('daemon').uid > 0);
   for (const bad of ['0:0', '0:5', '5:0', 'root', 'no-such-user', '-1', 'a b', '--help', '']) {
     assert.throws(() => findIdentity(bad), /--run-as/, bad);
   }

@@ -17,7 +17,7 @@ import { noteWeb, SERVER_MAIN, findWeb } from './pid-file.ts';
 import { RestartDelay } from './restart-delay.ts';
 import { keepAlive, reportReady, type ServiceManager } from './notify-systemd.ts';
 
-/** For the calls that it is at. It takes no new ones, and nobody can before it has ended. */
+/** For its calls in progress. New calls wait until it has ended. */
 const GRACE_MS = 1000;
 const LOOK_MS = 20;
 
@@ -36,7 +36,7 @@ export const READY = 'ready';
 export interface EnginePlace {
   readonly dataFolder: string;
   readonly engineSocket: string;
-  /** Somebody else keeps it running. */
+  /** The engine is run by another supervisor. */
   readonly isEngineExternal: boolean;
   readonly engineArguments: readonly string[];
   /** Null: it was not systemd that started us. */
@@ -45,7 +45,7 @@ export interface EnginePlace {
 
 /**
  * The root process of `svc server start`: it keeps the engine (as root) and the web-facing process (as the service user)
- * running, listens to nobody, and parses nothing. The folders that they need are there by now.
+ * running. It listens on no socket and parses no input. The folders that they need exist by now.
  * @returns the exit code
  */
 export async function runSupervisor(
@@ -95,7 +95,7 @@ async function superviseBoth(
   }
 }
 
-/** A web-facing process that loads its modules, and serves once it is told to. */
+/** A web-facing process that has loaded its modules and serves after the message `serve`. */
 export interface WebProcess {
   readonly child: ChildProcess;
   /** Rejects when it could not be started. */
@@ -118,7 +118,7 @@ export function startWebProcess(args: readonly string[]): WebProcess {
     cwd: '/',
   });
   const exited: Promise<Ending> = once(child, 'exit').then(([code, signal]) => ({ code, signal }));
-  exited.catch(() => undefined); // Seen by whoever waits for it.
+  exited.catch(() => undefined); // Handled where it is awaited.
   return { child, exited, args };
 }
 
@@ -159,7 +159,7 @@ async function keepWebRunning(
   }
 }
 
-/** Until the host has room for it again, of descriptors or processes; null when we were told to stop meanwhile. */
+/** Retries until the host has descriptors and processes for it; null when this process was stopped meanwhile. */
 async function startAgain(
   args: readonly string[],
   restartDelay: RestartDelay,
@@ -229,7 +229,7 @@ function watch(child: ChildProcess, logger: Logger): Watchdog {
 }
 
 /**
- * Ends the web-facing process of a supervisor that was killed: it ends by itself unless it hangs. Only for whoever holds the lock of the
+ * Ends the web-facing process of a supervisor that was killed: it ends by itself unless it hangs. Call it only with the lock of the
  * folder, so that there is no other supervisor whose process it could be.
  */
 async function endFormerWeb(dataFolder: string, logger: Logger): Promise<void> {

@@ -4,7 +4,7 @@ export type Health =
   | { readonly isHealthy: true; readonly description: OrchestratorDescription }
   | { readonly isHealthy: false; readonly reason: string };
 
-/** Whether sandboxes can be run now, as last seen. */
+/** The last known health of the engine: whether sandboxes can run. */
 export class EngineHealth {
   #current: Health = { isHealthy: false, reason: 'the engine has not answered yet' };
   #isKnown = false;
@@ -13,12 +13,12 @@ export class EngineHealth {
     return this.#current;
   }
 
-  /** Why none can be run; null: they can. */
+  /** Why no sandbox can run; null: they can. */
   get problem(): string | null {
     return this.#current.isHealthy ? null : this.#current.reason;
   }
 
-  /** Whether it was asked at all. */
+  /** Whether the engine has been asked yet. */
   get isKnown(): boolean {
     return this.#isKnown;
   }
@@ -31,7 +31,7 @@ export class EngineHealth {
         : { isHealthy: false, reason: description.problem };
   }
 
-  /** @returns whether this is news. */
+  /** @returns whether the state has changed. */
   noteAbsence(reason: string): boolean {
     const isNew = this.#current.isHealthy || this.#current.reason !== reason;
     this.#isKnown = true;

@@ -19,7 +19,7 @@ const ending = [
   }),
 ];
 
-test('who asks why a channel broke hears the reason, however long the end takes', async () => {
+test('the reason of a broken channel is found, however long the end takes', async () => {
   // One that does not answer is given up before it is asked a second time, one that ends is not.
   const timeouts = { silentMs: SHORT_MS, endingMs: 60_000 };
   const answers = [...ending.slice(1), ...ending, outOfMemory];
@@ -29,7 +29,7 @@ test('who asks why a channel broke hears the reason, however long the end takes'
   assert.deepEqual(answers, []);
 });
 
-test('when patience ends before the reason is known, what was seen last is told', async () => {
+test('when the time is over before the reason is known, the latest error is returned', async () => {
   const stopping = ending[2];
   assert.equal(
     await explainBreak(() => Promise.reject(stopping), { silentMs: SHORT_MS, endingMs: SHORT_MS }),
@@ -37,7 +37,7 @@ test('when patience ends before the reason is known, what was seen last is told'
   );
 });
 
-test('a sandbox that answers has not ended, and what cannot be waited for is told at once', async () => {
+test('a sandbox that answers has not ended, and an error that waiting cannot change is returned at once', async () => {
   const open = (signal: AbortSignal) =>
     ChannelClient.connect(duplexTransport(createFakeAgent({}, '/')), { signal });
   const answers = [ending[0]];

@@ -24,7 +24,7 @@ const GONE: Refusal = {
   error: { code: 'sandbox_not_found', message: 'there is no such sandbox' },
 };
 
-/** An engine that refuses everything; `answer` is told how often it was asked before. */
+/** An engine that refuses everything; `answer` gets the number of earlier calls. */
 async function refusingEngine(
   t: TestContext,
   answer: (isUpgrade: boolean, before: number) => Refusal,
@@ -51,7 +51,7 @@ async function refusingEngine(
   return client;
 }
 
-test('a sandbox that is removed while somebody wants into it is not there, and not just stopping', async (t) => {
+test('opening a channel while the sandbox is removed answers not found, not stopping', async (t) => {
   const engine = await refusingEngine(t, (_isUpgrade, before) => (before === 0 ? STOPPING : GONE));
   const orchestrator = new LocalOrchestrator(engine);
   await assert.rejects(orchestrator.openStream('box', AbortSignal.timeout(60_000)), (error) =>
@@ -59,7 +59,7 @@ test('a sandbox that is removed while somebody wants into it is not there, and n
   );
 });
 
-test('a caller that gives up while a sandbox ends is told that it ends', async (t) => {
+test('a caller that gives up while a sandbox ends gets the error that it ends', async (t) => {
   const deadline = new AbortController();
   const engine = await refusingEngine(t, (isUpgrade, before) => {
     if (before > 4) deadline.abort();
@@ -103,7 +103,7 @@ async function countingEngine(t: TestContext) {
   return { client, asked, listeners };
 }
 
-test('an engine that can do it is asked once, for as long as its news are heard', async (t) => {
+test('a supported check is asked once for as long as the stream of changes lasts', async (t) => {
   const { client, asked, listeners } = await countingEngine(t);
   const orchestrator = new LocalOrchestrator(client);
   const check = (reference: string, more: Partial<SandboxSpec> = {}) =>
@@ -111,11 +111,11 @@ test('an engine that can do it is asked once, for as long as its news are heard'
 
   await check('a');
   await check('a');
-  assert.deepEqual(asked.splice(0), ['a', 'a'], 'who does not hear of its end cannot know');
+  assert.deepEqual(asked.splice(0), ['a', 'a'], 'without the stream of changes the end would not be noticed');
 
   const heard = Array.fromAsync(orchestrator.changes(AbortSignal.timeout(60_000)));
   const ended = assert.rejects(heard, { code: 'orchestrator_unreachable' });
-  await waitUntil(() => listeners.length === 1, { what: 'the news are asked for' });
+  await waitUntil(() => listeners.length === 1, { what: 'the stream of changes is open' });
   await check('a');
   await check('a');
   await check('a', { env: [{ key: 'NAME', value: 'value' }] });

@@ -61,14 +61,14 @@ export class LocalOrchestrator implements Orchestrator {
     return describeCapabilities(await this.#engine.capabilities(signal));
   }
 
-  /** A create asks the engine the same once more when it is carried out: what changed meanwhile is told then. */
+  /** A create checks the same again, so a cached answer that is outdated fails the create. */
   async check(request: CheckSandbox, signal: AbortSignal): Promise<void> {
     const { mounts, patches } = request.spec;
     // What these name on the host can be gone the next moment.
     const isOfHost = (mounts ?? []).length > 0 || (patches ?? []).length > 0;
     if (!isOfHost && this.#able.has(request)) return;
     await this.#engine.checkSandbox(request, signal);
-    // Without its news we would not hear that it is another one.
+    // Without the stream of changes a replaced engine would not be noticed.
     if (!isOfHost && this.#listeners > 0) this.#able.note(request);
   }
 

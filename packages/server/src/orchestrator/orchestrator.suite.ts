@@ -104,7 +104,7 @@ export function orchestratorSuite(
       await assert.rejects(unknown, failsWith('sandbox_not_found'));
     });
 
-    test('tells everybody that what a sandbox may reach has changed', async (t) => {
+    test('reports to every caller that the network of a sandbox has changed', async (t) => {
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
@@ -119,7 +119,7 @@ export function orchestratorSuite(
       });
     });
 
-    test('keeps whom published ports did not let in, in the log of the network, and knows no log of nobody', async (t) => {
+    test('logs connections that published ports refused, and has no log of an unknown sandbox', async (t) => {
       const { orchestrator, id } = await made(t);
       const connection = { address: '192.0.2.7', port: 80, protocol: 'tcp', rule: null, count: 3 } as const;
       await orchestrator.noteRefused(id, { visitors: [connection], leftOut: 0 }, never);
@@ -142,7 +142,7 @@ export function orchestratorSuite(
       );
     });
 
-    test('tells what image and host made of a spec', async (t) => {
+    test('reports the spec as image and host resolved it', async (t) => {
       const { orchestrator, id, report } = await made(t);
       assert.ok(report.resolved !== null && report.resolved.workdir.startsWith('/'));
       assert.notEqual(report.resolved.user, '');
@@ -247,7 +247,7 @@ export function orchestratorSuite(
       assert.deepEqual([code, Buffer.from(stdout).toString()], [0, 'inside\n']);
     });
 
-    test('tells whoever wants into a sandbox whose run is over how that ended', async (t) => {
+    test('reports how the latest run ended when a channel to a stopped sandbox is opened', async (t) => {
       const { orchestrator, id } = await made(t);
       await orchestrator.start(id, never);
       await orchestrator.stop(id, { graceMs: 0 }, never);
@@ -303,7 +303,7 @@ export function orchestratorSuite(
       assert.equal(await isMeasured(), false);
     });
 
-    test('tells how many sandboxes are kept started for callers to come', async (t) => {
+    test('reports how many sandboxes are kept started for later callers', async (t) => {
       const { orchestrator } = await made(t);
       const { max, waiting, handedOut, missed } = await orchestrator.pool(never);
       assert.ok(waiting.length <= max && handedOut >= 0 && missed >= 0);
@@ -337,7 +337,7 @@ export function orchestratorSuite(
       assert.ok(latest() <= removed, `${latest()} is in the answer ${removed}`);
     });
 
-    test('tells of changes as they happen', async (t) => {
+    test('reports changes as they happen', async (t) => {
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());

@@ -32,8 +32,8 @@ import type {
  * - A caller that aborts a `create` while the image is fetched leaves nothing; later, the sandbox may come to be.
  * - `pull` fetches an image ahead, for sandboxes of the same `scope`; the policy says whether one that is there is asked for
  *   again. Who aborts it gives up, and others who wait for the same image do not.
- * - `images` tells which images a scope holds, having pulled or used them, and what they take; `releaseImage` gives one up, unless
- *   something that was made for the scope uses it (`image_in_use`). It is there on as long as somebody else holds it.
+ * - `images` lists the images that a scope holds, having pulled or used them, and their sizes; `releaseImage` gives one up, unless
+ *   something that was made for the scope uses it (`image_in_use`). It stays while another scope holds it.
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
@@ -56,11 +56,11 @@ import type {
  * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
  *   network that is asked about.
  * - `networkLog` yields what was decided about the network of a sandbox, oldest first, and how much was left out, since what is kept is
- *   bounded; with `follow` also what comes, until the run is over. `noteRefused` adds whom published ports did not let in.
+ *   bounded; with `follow` also what comes, until the run is over. `noteRefused` adds connections that published ports refused.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
- * - `storage` tells how full the disk of sandboxes and volumes is, and by whom. While it is short of space whatever takes some is
- *   `insufficient_storage`; what reads, stops and removes works as ever.
- * - `pool` tells which sandboxes are kept started for callers to come, and how often one of them was used.
+ * - `storage` reports how full the disk of sandboxes and volumes is; `storageUsers` by what. While space is short,
+ *   calls that take some fail with `insufficient_storage`; calls that read, stop and remove still work.
+ * - `pool` reports which sandboxes are kept started for later callers, and how often one was used.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields every sandbox that changed since the call (perhaps also before it), and null when any may have. It throws when the orchestrator goes away; a caller then asks again, and lists.
  * - `denials` yields what sandboxes try and are kept from, from the call on; not every attempt, when there are many.
@@ -105,7 +105,7 @@ export interface Orchestrator {
 
 /** Something that a sandbox tried and was kept from. */
 export interface NetworkDenial {
-  /** The same to everybody who is told of it. */
+  /** The same for every subscriber. */
   readonly id: string;
   /** When it happened; as a Date takes it. */
   readonly time: string;
@@ -142,33 +142,33 @@ export interface IsolationClass {
 export interface SandboxReport {
   readonly id: string;
   readonly state: 'created' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
-  /** The class it was made with; null when nobody can say. */
+  /** The class it was made with; null when unknown. */
   readonly isolation: string | null;
-  /** The image it was made from, as it was asked for; absent when nobody can say. */
+  /** The image it was made from, as it was asked for; absent when unknown. */
   readonly image?: string;
   readonly createdAt?: string;
-  /** What image and host made of its spec; null when nobody can say. */
+  /** What image and host made of its spec; null when unknown. */
   readonly resolved: ResolvedSpec | null;
-  /** What it may reach; absent when nobody can say. */
+  /** What it may reach; absent when unknown. */
   readonly network?: Network;
-  /** What it may reach at most, as it was told; absent or null: nothing was said. */
+  /** The ceiling of its network as last set; absent or null: none was set. */
   readonly networkCeiling?: readonly string[] | null;
-  /** How long it may run and be idle; absent when nobody can say. */
+  /** How long it may run and be idle; absent when unknown. */
   readonly lifecycle?: LifecycleUpdate;
-  /** When it ends by that, told a minute before; absent or null: not soon. */
+  /** When that limit ends it, reported a minute before; absent or null: not soon. */
   readonly ending?: EndingView | null;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   /** How the latest run ended; null while it lasts. */
   readonly end: { readonly reason: string; readonly message: string } | null;
-  /** Of the newest news that it takes into account; absent when nobody can say. */
+  /** Sequence of the latest change that the report covers; absent when unknown. */
   readonly sequence?: number;
 }
 
-/** A sandbox is not as it was. */
+/** A sandbox that has changed. */
 export interface ReportedChange {
   readonly id: string;
-  /** Grows with each; absent when nobody can say. */
+  /** Increases with each change; absent when unknown. */
   readonly sequence?: number;
 }
 

@@ -6,15 +6,15 @@ import type { VolumeStore } from '../orchestrator/volume-store.ts';
 import type { Database } from '../store/database.ts';
 import { findOwners, type OwnedKind, type Owner } from '../store/owners.ts';
 
-/** What the engine has and no row of the store knows: after an older store was put back, or the database was lost. */
+/** A sandbox, volume or snapshot of the engine without a row in the store: after an older store was restored, or the database was lost. */
 export interface Orphan {
   readonly kind: OwnedKind;
   readonly id: string;
-  /** Of a sandbox; null for what only lies there. */
+  /** Of a sandbox; null for volumes and snapshots. */
   readonly state: SandboxReport['state'] | null;
   readonly image: string | null;
   readonly createdAt: string | null;
-  /** What it takes of the host's disk; null when nobody can say. */
+  /** The space that it takes on the disk of the host; null when unknown. */
   readonly diskBytes: number | null;
 }
 
@@ -30,7 +30,7 @@ type Found = Omit<Orphan, 'diskBytes'>;
 interface Keeping {
   readonly list: (parts: OrphanParts, signal: AbortSignal) => Promise<readonly Found[]>;
   readonly remove: (parts: OrphanParts, id: string, signal: AbortSignal) => Promise<void>;
-  /** What somebody types who owns one. */
+  /** The command that its owner removes it with. */
   readonly remedy: string;
 }
 
@@ -89,7 +89,7 @@ export async function listOrphans(parts: OrphanParts, signal: AbortSignal): Prom
   }));
 }
 
-/** It is for the operator to say what becomes of them. */
+/** Logs how many orphans there are; the operator decides what to do with them. */
 export async function logOrphans(
   parts: OrphanParts & { readonly logger: Logger },
   signal: AbortSignal,
@@ -128,7 +128,7 @@ export async function removeOrphan(
   await KEEPING[kind].remove(parts, id, signal);
 }
 
-/** Rows are written before the engine is asked for what they are of. So the engine first: whatever it has had its row by then. */
+/** Lists the engine before the store, because rows are written before the engine is asked: everything listed already had its row. */
 async function orphansOf(
   parts: OrphanParts,
   kind: OwnedKind,
@@ -143,7 +143,7 @@ async function orphansOf(
   return found.filter(({ id }) => !owners.has(id));
 }
 
-/** What holds it may be an orphan too. */
+/** The sandbox that mounts it may be an orphan too. */
 async function removeVolume({ volumeStore }: OrphanParts, id: string, signal: AbortSignal): Promise<void> {
   try {
     await volumeStore.removeVolume(id, signal);
@@ -171,6 +171,6 @@ async function requireNoOwner({ database }: OrphanParts, id: string): Promise<vo
 
 function describeOwner(kind: OwnedKind, id: string, { name, namespace }: Owner): string {
   if (name === null) return `${kind} ${id} is the host volume of ${namespace}`;
-  const remedy = `${KEEPING[kind].remedy} ${name}   # as somebody of ${namespace}`;
+  const remedy = `${KEEPING[kind].remedy} ${name}   # as a member of ${namespace}`;
   return `${kind} ${id} is '${name}' of ${namespace}\n  try: ${remedy}`;
 }

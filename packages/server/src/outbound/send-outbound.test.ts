@@ -70,7 +70,7 @@ test('an answer is read up to its bound, and a redirect is an answer like any ot
   assert.deepEqual([long.body.length, long.isCut], [64, true]);
 });
 
-test('who never answers, who breaks off and who is not there are told apart', async (t) => {
+test('a silent receiver, a broken answer and a missing receiver are distinguished', async (t) => {
   const silent = await listen(t, () => undefined);
   const fails = async (url: URL, timeoutMs: number) =>
     await sendOutbound(ANYWHERE, { url, method: 'GET', ...LIMITS, timeoutMs }).then(() => 'answered', String);

@@ -26,13 +26,13 @@ export function describeExit({ code, signal, reason, by }: OwnEnd): ProcessExit 
       'it failed while the disk of the sandbox was full; remove files or raise resources.disk_size_mib',
     output_limit: 'it wrote more than its max_output_bytes',
     timeout: 'it ran longer than its timeout_secs',
-    killed_by: `${name ?? 'a signal'}, sent by ${by ?? 'somebody'}, ended it`,
+    killed_by: `${name ?? 'a signal'}, sent by ${by ?? 'an unknown caller'}, ended it`,
   } satisfies Record<OwnEnd['reason'], string>;
   const killedBy = reason === 'killed_by' ? by : null;
   return { code, signal: name, reason, killedBy, message: sentences[reason] };
 }
 
-/** What became of a process that still ran, as far as anybody knew, when its sandbox ended. */
+/** The exit of a process that was last seen running when its sandbox ended. */
 export function describeEndWithRun(
   { end_reason: why }: RunRow,
   requestedBy: EventCaller | null,
@@ -62,7 +62,7 @@ export const UNSEEN_END: ProcessExit = {
   signal: null,
   reason: 'host_lost',
   killedBy: null,
-  message: 'it ended while nobody could see how',
+  message: 'it ended, and its exit was not observed',
 };
 
 export function labelOf(actor: Actor): string {

@@ -20,7 +20,7 @@ import { explainFailure, isTimeout } from './explain-failure.ts';
 
 const CHECK_MS = 5000;
 const MAX_AT_ONCE = 8;
-/** A process of which the sandbox knows nothing may be about to start for this long. */
+/** A process that the sandbox does not list may be starting for this long. */
 const START_MS = 60_000;
 const LIST_MS = 10_000;
 
@@ -31,8 +31,8 @@ interface ProcessReconcilerParts {
 }
 
 /**
- * Keeps the records of processes true. svc-init knows them while their sandbox runs; what it says about an end is written
- * down before it is gone with the run, and the end of a run is the end of what ran in it.
+ * Keeps the records of processes up to date. svc-init knows them while their sandbox runs; the exit that it reports is stored
+ * before the run ends, and the end of a run ends its processes.
  */
 export class ProcessReconciler implements BackgroundTask {
   readonly #parts: ProcessReconcilerParts;
@@ -60,7 +60,7 @@ export class ProcessReconciler implements BackgroundTask {
     return await findProcess(this.#parts.database, sandboxId, id);
   }
 
-  /** The same for whoever is about to ask something of the process. @throws PlatformError when the sandbox cannot be asked */
+  /** Like `find`, for calls that need the process itself. @throws PlatformError when the sandbox cannot be asked */
   async findReachable(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
     await this.#refresh(sandboxId, (error) => {
       throw explainFailure(error, { process: id });
@@ -69,7 +69,7 @@ export class ProcessReconciler implements BackgroundTask {
   }
 
   /**
-   * The same for whoever is about to read from the process: a sandbox that cannot be reached may be back in a moment, but one
+   * Like `refresh`, for calls that read from the process: a sandbox that cannot be reached may be back in a moment, but one
    * that is there and does not answer would be waited for in vain. @throws PlatformError `unavailable` in that case
    * @returns whether the sandbox was asked, so that the record says what is true now
    */

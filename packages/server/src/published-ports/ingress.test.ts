@@ -6,7 +6,7 @@ import { freePort } from '../testing/free-port.ts';
 import { ingressOf } from './ingress.ts';
 import { PortForwarder } from './port-forwarder.ts';
 
-test('without a policy everybody comes in, with one that says nothing nobody does', () => {
+test('without a policy every connection is allowed, with an empty policy none', () => {
   assert.equal(ingressOf(undefined)('198.51.100.7', 80, 'tcp'), true);
   assert.equal(ingressOf({ policy: {} })('127.0.0.1', 80, 'tcp'), false);
 });
@@ -43,7 +43,7 @@ test('a policy that changes holds for the next who comes to a port that is open'
   const forwarder = new PortForwarder(
     () => {
       letIn += 1;
-      return Promise.reject(new Error('there is nobody inside'));
+      return Promise.reject(new Error('nothing listens inside'));
     },
     pino({ level: 'silent' }),
   );

@@ -45,7 +45,7 @@ test('a published port leads to the service, both directions to their ends, unti
     { host_port: hostPort, guest_port: guestPort, host_bind: '127.0.0.1', protocol: 'tcp' },
   ]);
   assert.equal(await converse(hostPort, 'hello'), 'heard hello');
-  // The engine is told nothing of it.
+  // No refused connection is reported to the engine.
   assert.deepEqual(server.orchestrator.requestOf(body.id).spec.network, { enabled: true });
   await server.rest('POST', `/sandboxes/${body.id}/stop`);
   await waitUntil(async () => {
@@ -56,7 +56,7 @@ test('a published port leads to the service, both directions to their ends, unti
   }, 'the port is closed');
 });
 
-test('who comes before the program listens is served once it does', async (t) => {
+test('connections that arrive before the program listens are served once it does', async (t) => {
   const guestPort = await freePort();
   const server = await startTestServer(t);
   const hostPort = await freePort();
@@ -74,7 +74,7 @@ test('who comes before the program listens is served once it does', async (t) =>
   assert.equal(Buffer.concat(await Array.fromAsync(early as AsyncIterable<Buffer>)).toString(), 'early');
 });
 
-test('who comes while the sandbox is being started is served once its program listens', async (t) => {
+test('connections that arrive while the sandbox starts are served once its program listens', async (t) => {
   const guestPort = await listenAnywhere(
     t,
     createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)),
@@ -86,7 +86,7 @@ test('who comes while the sandbox is being started is served once its program li
   await server.rest('POST', '/sandboxes?start=true', { body });
   await waitUntil(() => server.orchestrator.fetching === 1, 'the start waits for its image');
   const early = converse(hostPort, 'early');
-  // It has been turned away inside by the time that another one was heard of.
+  // The first one has been refused by the time that another one was reported.
   const other = connect({ port: hostPort, host: '127.0.0.1' });
   await once(other, 'connect');
   other.destroy();

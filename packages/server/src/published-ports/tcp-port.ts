@@ -76,7 +76,7 @@ async function forward(
   }
 }
 
-/** What listens behind a port, sooner or later. */
+/** The service behind a published port; connections wait until it listens. */
 class Service {
   readonly #target: PortTarget;
   readonly #timeouts: ConnectTimeouts;
@@ -87,7 +87,7 @@ class Service {
     this.#timeouts = timeouts;
   }
 
-  /** Whoever comes before it listens waits for it. @throws what the last attempt failed with */
+  /** Connects, retrying until the service listens. @throws the error of the last attempt */
   async connect(hasLeft: () => boolean): Promise<{ channel: ChannelClient; stream: TcpStream }> {
     const since = performance.now();
     let channel: ChannelClient | undefined;
@@ -116,7 +116,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof ChannelError && error.kind === 'refused';
 }
 
-/** Nobody listens inside, or the sandbox itself is not there: ports are opened before it starts, and closed when it ends. */
+/** No program listens, or the sandbox does not run: ports are opened before it starts, and closed when it ends. */
 function mayPass(error: unknown): boolean {
   return (
     error instanceof ChannelError ||

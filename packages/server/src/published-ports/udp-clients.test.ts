@@ -13,7 +13,7 @@ import { DEFAULT_UDP_LIMITS, UdpClients, type UdpLimits } from './udp-clients.ts
 
 const logger = pino({ level: 'silent' });
 const GUEST_PORT = 5300;
-/** Says to each sender from which port it was heard, and sends back what it was sent. */
+/** An echo server that also answers with the port of the sender. */
 const ECHO = `
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -46,7 +46,7 @@ async function publish(t: TestContext): Promise<{ port: number; forwarder: PortF
   return { port, forwarder };
 }
 
-/** Sends until the answer comes, which is the same datagram unless it is told otherwise: any datagram may be lost or late. */
+/** Sends until the expected answer comes, by default the same datagram: any datagram may be lost or late. */
 async function ask(
   socket: Socket,
   port: number,
@@ -135,7 +135,7 @@ test('after the engine was away datagrams arrive again', async (t) => {
   assert.equal(String(await ask(socket, port, 'two')), 'two');
 });
 
-test('nobody listens: datagrams are lost, and later ones arrive', async (t) => {
+test('without a listener datagrams are lost, and later ones arrive', async (t) => {
   const forwarder = new PortForwarder((_id, signal) => sandbox.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
   const port = await freePort('udp');
@@ -153,7 +153,7 @@ test('nobody listens: datagrams are lost, and later ones arrive', async (t) => {
   assert.equal(String(await ask(socket, port, 'late')), 'late');
 });
 
-test('strangers do not push out clients that are not quiet, and the quietest makes way', async (t) => {
+test('new clients do not displace active ones; the longest idle one is dropped', async (t) => {
   const answers: string[] = [];
   const clients = make(t, { maxClients: 2, yieldMs: 60_000 }, answers);
   clients.take(from(1), Buffer.from('a'));

@@ -46,11 +46,11 @@ export interface ConvergenceParts extends RequestParts {
 
 export interface ConvergeOptions {
   /**
-   * Somebody waits and is told of a failure at once. Otherwise what may pass (no engine, no room) is tried again until the
+   * A caller waits: every failure is thrown at once. Otherwise transient failures (no engine, no capacity) are retried until the
    * state's deadline.
    */
   readonly isAwaited?: boolean;
-  /** The record was just made: unless somebody brought it up meanwhile, the engine cannot know it yet. */
+  /** The record was just created, so the engine does not know it unless another server has started it. */
   readonly isNew?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -73,7 +73,7 @@ interface Work {
  * - Handlers store the desired state (desired-state.ts) in their own transactions before they call this. After a crash another server
  *   continues.
  * - Work on one sandbox never overlaps, here or in another server. It runs to its end also when the caller goes away.
- * - It is led by what the record says: a step that is finished is not repeated, and one that was cut off is.
+ * - The record decides the next step: a finished step is not repeated, an interrupted one is.
  */
 export class Convergence {
   /** Of starts that this server brings about. */
@@ -94,7 +94,7 @@ export class Convergence {
     await this.#converge(sandboxId, options, () => false);
   }
 
-  /** As `converge`, unless the answer to what was under way tells it already. */
+  /** As `converge`, unless the answer to a step in progress covers the change already. */
   async handleChange(change: ReportedChange): Promise<void> {
     await this.#converge(change.id, {}, () => this.known.has(change));
   }
@@ -114,9 +114,9 @@ export class Convergence {
     });
   }
 
-  /** Something else is wanted of this sandbox: ends what is under way and sees to it, in the background. */
+  /** The desired state has changed: aborts the step in progress and converges in the background. */
   convergeSoon(sandboxId: string, options: Pick<ConvergeOptions, 'isNew'> = {}): void {
-    // What is under way for a new one is what is wanted: others may have seen its record before whoever made it.
+    // Another server may have seen a new record first and be creating the sandbox already; that is not interrupted.
     if (options.isNew !== true) this.interrupt(sandboxId);
     // What is wanted is on the record before its handler goes on: work that was under way may have removed it by now.
     const isDone = () => this.known.isRemoved(sandboxId);
@@ -126,19 +126,19 @@ export class Convergence {
     });
   }
 
-  /** As far as it is not so already; what fails now is done with the next look. Ends no step under way. */
+  /** Converges in the background without aborting the step in progress; a failure is retried with the next look. */
   refresh(sandboxId: string): void {
     this.converge(sandboxId).catch((error: unknown) => {
       this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox could not be brought up to date yet');
     });
   }
 
-  /** When this server writes something down about the sandbox, from now on. */
+  /** The next change that this server stores for the sandbox. */
   nextChange(sandboxId: string): NextChange {
     return new NextChange(this.#changes, sandboxId);
   }
 
-  /** Ends the step under way: somebody wants something else of this sandbox. */
+  /** Aborts the step in progress, because the desired state has changed. */
   interrupt(sandboxId: string): void {
     const work = this.#works.get(sandboxId);
     work?.step.abort(new Error('something else is wanted'));
@@ -181,7 +181,7 @@ export class Convergence {
       } catch (error) {
         answered = undefined;
         if (work.step.signal.aborted) continue;
-        // What rests is looked at again when the engine is back.
+        // A sandbox in a final state is looked at again when the engine is back.
         if (options.isAwaited === true || !mayPass(error) || !isUnderWay(record)) throw error;
         await this.#noteWaiting(record, error);
         await work.backOff.wait();
@@ -306,7 +306,7 @@ export class Convergence {
 
   async #note(record: SandboxRecord, report: SandboxReport): Promise<SandboxRecord | undefined> {
     const now = isNoted(record, report) ? record : await observe(this.#parts.database, record, report);
-    // Also when another server wrote it down: somebody may wait for it here.
+    // Also when another server stored it: a caller of this server may wait for it.
     this.#changes.emit(record.id);
     if (now?.observed === 'running') await this.#openPorts(now);
     else if (report.state !== 'running') await this.#forgetRun(record.id);
@@ -334,7 +334,7 @@ export class Convergence {
     await amend(database, record, () => ({ secrets: rest }));
   }
 
-  /** A sandbox that runs is not stopped because a port of it was taken while nobody looked. */
+  /** A sandbox keeps running when one of its ports was taken while this server was down. */
   async #openPorts(record: SandboxRecord): Promise<void> {
     const { id, ports } = record;
     try {
@@ -358,7 +358,7 @@ export class Convergence {
   }
 }
 
-/** Somebody wants it to be elsewhere than it is. */
+/** Whether the sandbox has not reached its desired state yet. */
 function isUnderWay({ desired, observed, removedAt }: SandboxRecord): boolean {
   return removedAt !== null || desired === 'restarted' || observed === 'starting' || observed === 'stopping';
 }
@@ -382,5 +382,5 @@ function lostReport(record: SandboxRecord): SandboxReport {
 }
 
 function ignoreProgress(): void {
-  // Nobody follows this start.
+  // This start has no listener.
 }

@@ -31,7 +31,7 @@ test('a run that ended by itself is written down and not begun again', () => {
   }
 });
 
-test('what runs after an outage that lasted too long is left as it is until somebody decides', () => {
+test('a sandbox that runs after too long an outage stays as it is until a user decides', () => {
   assert.deepEqual(outcome('running', 'recovery_decision_required'), {
     created: 'note',
     starting: 'nothing',
@@ -55,7 +55,7 @@ test('a restart ends the run first, and begins the next when its end was written
   });
 });
 
-test('what should be stopped is stopped, and what rests is left alone', () => {
+test('a running sandbox that should be stopped is stopped, a stopped one is left alone', () => {
   assert.deepEqual(outcome('stopped', 'stopped'), {
     created: 'nothing',
     starting: 'stop',
@@ -69,7 +69,7 @@ test('what should be stopped is stopped, and what rests is left alone', () => {
   assert.equal(decide({ desired: 'stopped', observed: 'running' }, undefined), 'lost');
 });
 
-test('what should be removed is removed, in whatever state it is', () => {
+test('a sandbox that should be removed is removed in every state', () => {
   const { unknown, ...known } = outcome('removed', 'running');
   assert.deepEqual(new Set(Object.values(known)), new Set(['remove']));
   assert.equal(unknown, 'nothing');

@@ -8,7 +8,7 @@ import { closeRun } from '../store/runs.ts';
 import { PlatformError } from '@svc/contract';
 import type { ObservedState } from '../store/sandbox-moves.ts';
 
-/** What callers may ask for, and in which states. `again`: it is under way already, so asking again changes nothing. */
+/** The states in which each request is legal. `again`: the request is in progress already, so repeating it changes nothing. */
 const LEGAL = {
   start: { states: ['created', 'stopped', 'failed'], again: ['starting'] },
   stop: {
@@ -19,8 +19,8 @@ const LEGAL = {
 } as const satisfies Record<string, Record<'states' | 'again', readonly ObservedState[]>>;
 
 /**
- * What callers want, written down in their own transaction with the organization locked. After a crash the next
- * server finishes it. Asking for what is under way already changes nothing.
+ * Stores the desired state in the caller's transaction, with the organization locked. After a crash another
+ * server brings it about. Repeating a request in progress changes nothing.
  */
 
 /** @throws PlatformError `invalid_state_transition`, `quota_exceeded` */

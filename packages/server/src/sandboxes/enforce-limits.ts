@@ -12,14 +12,14 @@ const CALLER: EventCaller = {
   sourceAddress: null,
 };
 
-/** Wants every run stopped that may not go on. `converge` is told of each, after it was written down. */
+/** Requests the stop of every run that exceeds a limit. `converge` is called for each after commit. */
 export async function enforceLimits(db: Database, converge: (sandboxId: string) => void): Promise<void> {
   for (const overrun of await findOverruns(db)) {
     if (await end(db, overrun)) converge(overrun.sandboxId);
   }
 }
 
-/** @returns false when somebody else was faster. */
+/** @returns false when the sandbox was already stopped or removed. */
 async function end(db: Database, overrun: Overrun): Promise<boolean> {
   const { sandboxId, organizationId, limit, value, maximum, message } = overrun;
   return await inTransaction(db, async (transaction) => {

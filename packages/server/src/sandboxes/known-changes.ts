@@ -1,10 +1,10 @@
 import type { ReportedChange } from '../orchestrator/orchestrator.ts';
 
-/** More than these are forgotten together: then news are looked at that say nothing new. */
+/** Beyond this number all are forgotten; then known changes are looked at again. */
 const MAX_KNOWN = 10_000;
 
 /**
- * What the orchestrator's answers have told already. Most news are of what this server asked for itself, and the answer that it got
+ * Remembers which reported changes are known already from answers. This server causes most changes itself, and the answer that it got
  * says at least as much.
  */
 export class KnownChanges {
@@ -18,7 +18,7 @@ export class KnownChanges {
     this.#sequences.set(sandboxId, sequence);
   }
 
-  /** A sandbox that nobody wants any more is gone. */
+  /** A sandbox whose desired state is removed is gone. */
   noteRemoved(sandboxId: string): void {
     if (this.#removed.size >= MAX_KNOWN) this.#removed.clear();
     this.#removed.add(sandboxId);

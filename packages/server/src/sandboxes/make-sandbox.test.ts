@@ -90,7 +90,7 @@ test('an own folder of the host and the host volume are mounted, confined to the
   for (const { id } of made) assert.equal(server.orchestrator.requestOf(id).hostFolder, organizationId);
 });
 
-test('whoever has a key for every namespace owns the host, over every surface', async (t) => {
+test('a key for every namespace has the rights of the host, over every surface', async (t) => {
   const { server } = await startWithKeys(t);
   const key = await signKey(SIGNING_KEY, { namespace: '*', createdAt: new Date(), expiresAt: null });
   for (const [surface, ask] of Object.entries(await everySurface(t, server, key))) {

@@ -11,7 +11,7 @@ interface ModelSandbox {
   status: string;
   isEphemeral: boolean;
   isBroken: boolean;
-  /** It ended while nobody could see it. */
+  /** It ended unobserved. */
   hasEnded: boolean;
 }
 
@@ -39,7 +39,7 @@ export function lifecycleModel(
     t: TestContext,
   ) => Promise<() => Promise<{ readonly database?: Database; readonly folder?: string }>>,
 ): void {
-  test(`on ${name}, whatever is asked and whatever fails, sandboxes are where a simple model says`, async (t) => {
+  test(`on ${name}, after any requests and failures sandboxes are where a simple model says`, async (t) => {
     const lastBegin = performance.now() + BEGIN_WITHIN_MS;
     await fc.assert(
       fc.asyncProperty(fc.array(STEPS, { minLength: 1, maxLength: 14 }), async (steps) => {

@@ -42,7 +42,7 @@ test('a policy beyond the ceiling of its organization is refused by the rule, at
   assert.deepEqual((await server.orchestrator.get(id))?.network, NEAR);
 });
 
-test('capabilities tell the ceiling of the organization that asks', async (t) => {
+test('capabilities show the ceiling of the organization of the caller', async (t) => {
   const networkCeilings = { ...CEILINGS, organizations: new Map([['acme', ['10.8.0.0/16']]]) };
   const people = await startWithPeople(t, { restSettings: { networkCeilings } });
   for (const slug of ['acme', 'other']) await people.organization(slug, {});
@@ -52,7 +52,7 @@ test('capabilities tell the ceiling of the organization that asks', async (t) =>
   assert.deepEqual(await ceilingOf('other'), { ceiling: ['public'] });
 });
 
-test('sandboxes that exist are held to a ceiling that is lowered, and told what it is', async (t) => {
+test('existing sandboxes are held to a lowered ceiling, and show it', async (t) => {
   const folder = await makeFolder(t);
   const orchestrator = new FakeOrchestrator();
   const first = await start(t, { ...CEILINGS, installation: ['all'] }, { folder: folder, orchestrator });

@@ -5,7 +5,7 @@ import { NextChange } from './next-change.ts';
 
 const LONG_MS = 600_000;
 
-test('what is said before anybody waits for it counts, and what is said of others does not', async () => {
+test('a change before the wait counts, and a change of another sandbox does not', async () => {
   const changes = new EventEmitter();
   using change = new NextChange(changes, 'one');
   const { signal } = new AbortController();

@@ -80,10 +80,10 @@ test('a stop that was wanted is carried out by the next server', async (t) => {
   await waitUntil(async () => (await getSandbox(server.database, id))?.observed === 'stopped');
 });
 
-test('a sandbox that was replaced is removed from the engine, and a stranger is left alone', async (t) => {
+test('a replaced sandbox is removed from the engine, and an unknown one is left alone', async (t) => {
   const server = await leftBehind(t, async (db, orchestrator) => {
     const { id } = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
-    for (const each of [id, 'stranger']) {
+    for (const each of [id, 'unknown']) {
       await orchestrator.create({ id: each, spec: SPEC }, ignore);
       await orchestrator.start(each);
     }
@@ -92,9 +92,9 @@ test('a sandbox that was replaced is removed from the engine, and a stranger is 
   const [record] = await listSandboxes(server.database);
   await waitUntil(async () => {
     const ids = (await server.orchestrator.list()).map(({ id }) => id);
-    return ids.length === 2 && ids.includes('stranger') && ids.includes(record?.id ?? '');
+    return ids.length === 2 && ids.includes('unknown') && ids.includes(record?.id ?? '');
   });
-  assert.equal((await server.orchestrator.get('stranger'))?.state, 'running');
+  assert.equal((await server.orchestrator.get('unknown'))?.state, 'running');
 });
 
 test('a sandbox that ended while no server ran is seen to have ended, and its run with it', async (t) => {
@@ -209,7 +209,7 @@ test('a clean shutdown touches no sandbox, and the next server finds them', asyn
   );
 });
 
-test('what this server brings about it is told by the answers, and asks nobody about', async (t) => {
+test('changes that this server made itself are known from the answers and cause no request', async (t) => {
   const server = await startHealthy(t);
   const { orchestrator } = server;
   for (const name of ['one', 'two', 'three']) {
@@ -220,7 +220,7 @@ test('what this server brings about it is told by the answers, and asks nobody a
     await server.rest('DELETE', `/sandboxes/${made.id}`);
     await waitUntil(async () => (await orchestrator.list()).length === 0);
   }
-  // News of the last ones are heard by now.
+  // The last changes have been received by now.
   await server.rest('GET', '/sandboxes');
   assert.equal(orchestrator.asked, 0);
 });
@@ -256,7 +256,7 @@ test('a start does not wait for the disk, and its answer does', async (t) => {
   assert.equal((await asked).body.status, 'running');
 });
 
-test('a create whose record others have seen first is not begun again by whoever made it', async (t) => {
+test('a create that another server has begun first is not begun again by the server of the request', async (t) => {
   let creates = 0;
   const lookAgain = Promise.withResolvers<void>();
   const orchestrator = new (class extends FakeOrchestrator {

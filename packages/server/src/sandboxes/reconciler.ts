@@ -13,10 +13,10 @@ import { deadlineOf } from './deadlines.ts';
 import { noteFailure } from './observe.ts';
 
 const FIRST_RETRY_MS = 50;
-/** A look at a socket costs next to nothing, and everybody waits for the engine. */
+/** Connecting to a socket is cheap, and all calls wait for the engine. */
 const LAST_RETRY_MS = 200;
 const SWEEP_MS = 500;
-/** What nobody was told of is seen by then: a sandbox that was removed by another server, a change whose news was lost. */
+/** Finds what was not reported: a sandbox that another server removed, a change that was lost. */
 const LOOK_AGAIN_MS = 30_000;
 /** A query names this many ids at most. */
 const IDS_AT_ONCE = 500;
@@ -27,7 +27,7 @@ export interface ReconcilerParts {
   readonly convergence: Convergence;
   readonly health: EngineHealth;
   readonly recoveryMs: number;
-  /** Says in the log what of the engine's nobody owns. */
+  /** Logs what the engine has without a row in the store. */
   readonly logOrphans: (signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
 }
@@ -66,7 +66,7 @@ export class Reconciler {
       await pause(SWEEP_MS, signal);
       if (signal.aborted) return;
       try {
-        // A server that has just started asks the engine before it asks anybody for a decision.
+        // A server that has just started asks the engine before it asks users for decisions.
         if (health.isKnown) await requireDecisions(database);
         await failOverdue(database);
         if (!health.current.isHealthy || Date.now() < lookAgainAt) continue;
@@ -140,7 +140,7 @@ export class Reconciler {
   async #reconcileOne(change: ReportedChange, signal: AbortSignal): Promise<void> {
     const { id } = change;
     if (this.#underWay.has(id)) {
-      // Who looks at everything is not put off by news that may be known.
+      // A full look is not replaced by a change that may be known already.
       const waiting = this.#underWay.get(id);
       this.#underWay.set(id, waiting && waiting.sequence === undefined ? waiting : change);
       return;
@@ -150,7 +150,7 @@ export class Reconciler {
       try {
         await this.#parts.convergence.handleChange(next);
       } catch (error) {
-        // The end of the stream of changes tells the same, and everything is looked at again afterwards.
+        // The stream of changes ends for the same reason, and everything is reconciled afterwards.
         if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) break;
         this.#parts.logger.error({ sandboxId: id, err: error }, 'a sandbox could not be reconciled');
       }

@@ -29,7 +29,7 @@ test('what a sandbox was kept from is in the audit log: the first ten of a minut
   assert.equal((await events('policy_denied')).length, 10);
 });
 
-test('servers that share a database and hear of the same denial write it down once', async (t) => {
+test('servers that share a database record the same denial once', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
   const { database, orchestrator } = server;
@@ -48,7 +48,7 @@ test('servers that share a database and hear of the same denial write it down on
     (await server.rest('GET', `/events?event_type=${type}&limit=100`)).body.data.map(
       ({ payload }: { payload: { port?: number } }) => payload.port,
     );
-  // Whoever comes second has looked by then: each takes what it hears in its order.
+  // Each server handles denials in order, so both have handled the earlier ones by then.
   await waitUntil(async () => (await ports('secret_violation')).length > 0);
   over.abort();
   await ended;

@@ -11,8 +11,8 @@ const CALLER: EventCaller = {
 };
 
 /**
- * Removes sandboxes that failed before `before` and never ran: nothing was ever on their disks. `converge` is told of each, after it
- * was written down.
+ * Removes sandboxes that failed before `before` and never ran: their disks were never written. `converge` is called for each, after it
+ * was committed.
  */
 export async function removeFailedCreates(
   db: Database,
@@ -23,7 +23,7 @@ export async function removeFailedCreates(
     const isRemoved = await inTransaction(db, async (transaction) => {
       await lockOrganization(transaction, organizationId);
       const record = await getSandbox(transaction, id);
-      // Somebody may just have started it again.
+      // It may have been started again meanwhile.
       if (record === undefined || !isOld(before)(record)) return false;
       await requestRemoval(transaction, record, CALLER);
       return true;

@@ -28,7 +28,7 @@ async function startTwo(t: TestContext, restSettings = {}) {
   return { orchestrator, first: await open(), second: await open(), open };
 }
 
-test('two servers on one store start every sandbox once, whoever was asked', async (t) => {
+test('two servers on one store start every sandbox once, whichever server gets the request', async (t) => {
   const { orchestrator, first, second } = await startTwo(t);
   const answers = await Promise.all(
     Array.from({ length: 30 }, (_, n) =>
@@ -43,7 +43,7 @@ test('two servers on one store start every sandbox once, whoever was asked', asy
   assert.deepEqual(await eventsOf(second, id), ['sandbox_created', 'sandbox_started']);
 });
 
-test('two servers on one store tell a webhook of every event once, and one tells what the other left behind', async (t) => {
+test('two servers on one store deliver every event to a webhook once, and one delivers what the other left', async (t) => {
   const { first, second } = await startTwo(t, { outbound: { mayReachInside: true } });
   const receiver = await startReceiver(t);
   const make = async (n: number) =>
@@ -73,7 +73,7 @@ test('two servers on one store tell a webhook of every event once, and one tells
     })
     .where('id', '=', (qb) => qb.selectFrom('webhook_deliveries').select('id').orderBy('id').limit(1))
     .execute();
-  await waitUntil(() => receiver.received.length === 13, 'what it left is told');
+  await waitUntil(() => receiver.received.length === 13, 'what it left is delivered');
   assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 12);
 });
 
@@ -165,5 +165,5 @@ test('who may come in is changed through one server and holds at the port that a
   await waitUntil(async () => {
     await come();
     return (await refused()) > 0;
-  }, 'the port does not let everybody in any more');
+  }, 'the port is no longer open to every address');
 });

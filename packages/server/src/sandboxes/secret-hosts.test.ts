@@ -49,7 +49,7 @@ type Acme = Awaited<ReturnType<typeof withStored>>;
 const field = ({ body: reported }: Awaited<ReturnType<Acme['create']>>) => reported.error?.details?.field;
 const HOSTS_FIELD = 'network.secrets.entries[0].allowed_hosts[0]';
 
-test('whoever makes sandboxes can send a secret of the organization to its hosts alone, at create and later', async (t) => {
+test('a creator of sandboxes can send a secret of the organization only to its hosts, at create and later', async (t) => {
   const { create, patch, held } = await withStored(t, ['api.example', '*.cdn.example']);
   const secrets = (...hosts: readonly string[]) => ({ secrets: { entries: [entry(hosts)] } });
   const made = await create(secrets('API.example', 'a.cdn.example'));
@@ -77,7 +77,7 @@ test('whoever makes sandboxes can send a secret of the organization to its hosts
   assert.deepEqual(await held(id), { hosts: ['*.deep.cdn.example'], value: 'one' });
 });
 
-test('nobody is taken for a host of a secret of the organization on the word of whoever made the sandbox', async (t) => {
+test('a spec cannot add certificate authorities for the hosts of a secret of the organization', async (t) => {
   const { create, patch } = await withStored(t, ['api.example'], { upstream_ca_cert: [AUTHORITY] });
   const secrets = { entries: [entry(['api.example'])] };
   const made = await create({ secrets, tls: { upstream_ca_cert: [`${AUTHORITY}\n`] } });
@@ -98,7 +98,7 @@ test('nobody is taken for a host of a secret of the organization on the word of 
   assert.equal(field(await create({ secrets: unproven })), 'network.secrets.entries[0].require_tls_identity');
 });
 
-test('a value that comes with the request is the own of whoever sends it', async (t) => {
+test('a value in the request may go to the hosts that the request names', async (t) => {
   const { create } = await withStored(t, ['api.example']);
   const own = entry(['*'], { source: null, value: 'own', require_tls_identity: false });
   const made = await create({ secrets: { entries: [own] }, tls: { upstream_ca_cert: [OTHER] } });

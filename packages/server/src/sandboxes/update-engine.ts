@@ -15,7 +15,7 @@ interface UpdateParts extends RequestParts {
   readonly orchestrator: Pick<Orchestrator, 'setLifecycle' | 'setNetwork'>;
 }
 
-/** Tells the engine what was changed of a sandbox that it has, and everybody what the engine says of the sandbox's end. */
+/** Sends changes of network and lifetime of a sandbox to the engine, and records the event of an end that the engine announces. */
 export async function updateEngine(
   parts: UpdateParts,
   record: SandboxRecord,
@@ -24,7 +24,7 @@ export async function updateEngine(
 ): Promise<void> {
   await updateNetwork(parts, record, report, decision);
   if (!isLifecycleStale(record, report)) return await announceEnd(parts.database, record, report);
-  // What it said of its end was said of another lifetime.
+  // The announced end belongs to the former lifetime.
   await parts.orchestrator.setLifecycle(record.id, lifecycleOf(record.spec), soon());
 }
 

@@ -6,7 +6,7 @@ import { makeFolder } from '../testing/test-server.ts';
 import { Sealer } from './sealer.ts';
 import { ensureSecretsKeys, followSecretsKeys, readSecretsKeys, renewSecretsKeys } from './secrets-key.ts';
 
-test('the key file is made once, by one of many, for nobody but its owner', async (t) => {
+test('the key file is created once by concurrent servers, readable only for its owner', async (t) => {
   const path = join(await makeFolder(t), 'secrets.key');
   const made = await Promise.all(Array.from({ length: 8 }, () => ensureSecretsKeys(path)));
   for (const keys of made) assert.deepEqual(keys, made[0]);

@@ -7,7 +7,7 @@ import { createPrivateFile, replacePrivateFile } from '../host/private-file.ts';
 const KEY_BYTES = 32;
 const OTHERS = 0o077;
 const HEAD = `# Keys that secrets in the database are sealed with, one per line in base64. The first one seals, all of them open.
-# Whoever has this file and the database can read the secrets; without this file nobody can.
+# With this file and the database the secrets can be read; without this file they cannot.
 `;
 
 /** The first one seals, all of them open. */

@@ -46,7 +46,7 @@ export class SnapshotWorker {
     this.#parts = parts;
   }
 
-  /** There is something to do. */
+  /** Starts a round at once. */
   wake(): void {
     this.#wake.resolve();
   }
@@ -120,7 +120,7 @@ export class SnapshotWorker {
   async #finish(operation: SnapshotOperationRecord, view: SnapshotView): Promise<void> {
     const { organizationId, snapshotId, snapshotName, sandboxId, sandboxName, labels } = operation;
     await inTransaction(this.#parts.database, async (transaction) => {
-      // What nobody owns any more is cleared away like one that could not be made.
+      // A snapshot of a deleted organization is removed like one that failed.
       const organization = await lockLivingOrganization(transaction, organizationId);
       const taken = await findSnapshot(transaction, organizationId, { name: snapshotName });
       if (taken !== undefined && !operation.shouldReplace) {

@@ -83,7 +83,7 @@ export function clocksSuite(name: string, open: (t: TestContext) => Promise<() =
       assert.equal(await usedMinutes(one, sandbox, host), 20);
     });
 
-    test('a run whose end nobody saw ends with the next one, also when the clock was set back before', async (t) => {
+    test('a run whose end was not observed ends with the next one, also after the clock was set back', async (t) => {
       const { one, host, sandbox } = await begin(t);
       await openRun(one, sandbox, host.iso(), host);
       host.wait(30 * MINUTE_MS);

@@ -93,7 +93,7 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
       const [first, , last] = rows.map(({ timestamp }) => timestamp);
       assert.deepEqual(await sequences({ eventType: 'image_removed' }), [3]);
       assert.deepEqual(await sequences({ eventType: 'snapshot_created' }), []);
-      // Whatever else stands there: PostgreSQL reads no such text as JSON.
+      // PostgreSQL cannot parse such text as JSON.
       const sandboxId = '00000000-0000-4000-8000-0000000000aa';
       await add('image_removed', { sandbox_id: sandboxId, error: 'a\0b\ud800"sandbox_id":"' });
       await add('image_pulled', { name: `"sandbox_id":"${sandboxId}"` });
@@ -285,7 +285,7 @@ async function remove(db: Database, organizationId: string, sequence: number): P
     .execute();
 }
 
-/** As somebody would who knows how hashes are made. */
+/** As an attacker who can compute the hashes. */
 async function rewrite(db: Database, organizationId: string, sequence: number): Promise<void> {
   const [event] = await listEventsAfter(db, organizationId, sequence - 1, 1);
   assert.ok(event);

@@ -32,7 +32,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       }
     });
 
-    test('an ended key gives its outcome to whoever comes later', async (t) => {
+    test('an ended key gives its outcome to later requests', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', LEASE_MS);
       await endKey(db, claim('a'), { status: 200, body: '{"x":1}' });
@@ -69,7 +69,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       assert.ok(!isClaimed(await claimKey(db, claim('c'), 'other', LEASE_MS)));
     });
 
-    test('who takes a key over for the same request does the same work, and knows it', async (t) => {
+    test('a server that takes a key over for the same request repeats the work and gets that information', async (t) => {
       const db = await open(t);
       const claimed = async (owner: string, print: string, leaseMs: number) => {
         const found = await claimKey(db, claim(owner), print, leaseMs);
@@ -105,7 +105,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       assert.deepEqual([found.status, found.body, isOver(found)], [200, '"done"', false]);
     });
 
-    test('when whoever had keys is gone they are all free at once, and outcomes stay', async (t) => {
+    test('when the server that held keys is gone they are all free at once, and outcomes stay', async (t) => {
       const db = await open(t);
       for (const key of ['begun', 'settled', 'over']) await claimKey(db, claim('a', key), 'print', LEASE_MS);
       await settleKey(db, claim('a', 'settled'), { status: 200, body: '1' }, LEASE_MS);

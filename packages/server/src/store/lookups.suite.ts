@@ -30,7 +30,7 @@ export function lookupsSuite(name: string, open: (t: TestContext) => Promise<Dat
       );
     });
 
-    test('a transaction sees what it wrote, and nobody else does before its end', async (t) => {
+    test('a transaction sees its own writes, and other connections do not before its end', async (t) => {
       const db = await open(t);
       const id = await ensureOrganization(db, 'acme');
       const user = await ensureUser(db, 'a@example.com');
@@ -48,7 +48,7 @@ export function lookupsSuite(name: string, open: (t: TestContext) => Promise<Dat
       assert.equal(await roleIn(db), 'member');
     });
 
-    test('a key that no database can hold is not there, and harms nobody who asks beside it', async (t) => {
+    test('a key that no database can hold is not found, and does not fail concurrent lookups', async (t) => {
       const db = await open(t);
       const { id } = await ensureUser(db, 'a@example.com');
       const odd = ['a\0b', '\0', '', "'", '"', '{', '\\', '\uD800', 'ü,"}'];

@@ -52,7 +52,7 @@ export function organizationsSuite(name: string, open: (t: TestContext) => Promi
       assert.equal(await findOrganization(db, 'other'), undefined);
     });
 
-    test('the namespaces of the operator are nobody else’s', async (t) => {
+    test('only the operator can use the namespaces of the operator', async (t) => {
       const db = await open(t);
       await recordKey(db, 'svc_x', { namespace: 'ci', createdAt: PAST, expiresAt: null });
       await assert.rejects(requireUnreservedSlug(db, 'ci'), isTaken);

@@ -42,7 +42,7 @@ test('PostgreSQL is brought up to date by several servers at once', async (t) =>
   }
 });
 
-test('a database that goes away is told of as that, and the store goes on when it is back', async (t) => {
+test('a database that goes away is reported as unavailable, and the store continues when it is back', async (t) => {
   const url = await postgres.createDatabase();
   const database = await openStore(postgresDialect(url, pino({ level: 'silent' })));
   t.after(() => database.destroy());
@@ -182,7 +182,7 @@ test('a key that another server revokes is refused at the next request, however 
     names,
     issued.map((_, index) => `k${index}`),
   );
-  // Asked for while the others still are: whoever asks after the change must see it.
+  // Runs concurrently with the others: lookups that begin after the change must see it.
   const before = findAll();
   await two.updateTable('api_keys').set({ revoked_at: new Date().toISOString() }).execute();
   assert.ok((await findAll()).every((key) => key === undefined));

@@ -31,7 +31,7 @@ export function sandboxesSuite(
       await assert.rejects(add(db, 'c', { slug: 'taken' }, 'other'), isTaken('slug'));
     });
 
-    test('renames, and refuses names of the organization and slugs of anybody', async (t) => {
+    test('renames, and refuses names used in the organization and slugs used in any', async (t) => {
       const db = await empty(t);
       const a = await add(db, 'a');
       await add(db, 'b', { slug: 'theirs' }, 'other');

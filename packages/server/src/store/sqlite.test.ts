@@ -81,7 +81,7 @@ const FAILS = {
     "The disk of the server's data folder fails (EIO), so nothing can be changed; its operator finds the remedy with `svc doctor`",
 };
 
-test('a disk that fails is told to those whose change it was to keep, and only to them', async (t) => {
+test('a failing disk fails the callers of unflushed changes, and only them', async (t) => {
   const { database, disk } = await openWithDisk(t);
   disk.fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
   await assert.rejects(sql`insert into seen values (1)`.execute(database), FAILS);
@@ -105,7 +105,7 @@ test('what is noted of a key alone does not wait for the disk, and in a transact
   assert.equal(disk.turns, 1);
 });
 
-test('a commit is told of before the disk has it, and one that is undone is not', async (t) => {
+test('a commit is reported before it is flushed, and a rollback is not', async (t) => {
   const { database, disk } = await openWithDisk(t);
   const insert = async (transaction: Database) => {
     await sql`insert into seen values (1)`.execute(transaction);

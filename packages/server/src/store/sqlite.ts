@@ -30,7 +30,7 @@ export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)
   const dialect = new SqliteDialect({ database: async () => await Promise.resolve(open()) });
   return {
     changeStamp: () => opened?.stamp(),
-    whenCommitted: (tell) => driver?.whenCommitted(tell),
+    whenCommitted: (listener) => driver?.whenCommitted(listener),
     findFault: () => log.findFault(),
     createAdapter: () => new SqliteStoreAdapter(),
     createDriver: () =>

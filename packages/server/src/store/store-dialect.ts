@@ -7,7 +7,7 @@ export interface StoreDialect extends Dialect {
   /** A cheap value that differs after any change by any connection; undefined before the database is open. */
   readonly changeStamp: () => string | undefined;
   /**
-   * Call it in a transaction: `tell` is called when the transaction is committed and visible, before fsync. It is not
+   * Call it in a transaction: `listener` is called when the transaction is committed and visible, before fsync. It is not
    * called after a rollback.
    */
   readonly whenCommitted: (listener: () => void) => void;

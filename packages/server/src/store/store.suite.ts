@@ -171,7 +171,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       assert.deepEqual(await listRuns(db, record.id), []);
     });
 
-    test('a run whose end nobody saw ends when the next one begins', async (t) => {
+    test('a run whose end was not observed ends when the next one begins', async (t) => {
       const db = await empty(t);
       const record = await add(db, 'a');
       const { id } = record;
@@ -187,7 +187,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       );
     });
 
-    test('a run never ends before it began, whatever the clock did', async (t) => {
+    test('a run never ends before it began, also when the clock was set back', async (t) => {
       const db = await empty(t);
       const record = await add(db, 'a');
       const { id } = record;

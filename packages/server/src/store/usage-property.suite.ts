@@ -57,9 +57,9 @@ const steps = fc.array(
   { maxLength: 25, size: 'max' },
 );
 
-/** The promise of usage and quotas, for whatever happens. */
+/** The promise of usage and quotas, for random sequences of events. */
 export function usagePropertySuite(name: string, empty: (t: TestContext) => Promise<Database>): void {
-  test(`whatever happens on ${name}, usage is what the events tell and no quota is exceeded`, async (t) => {
+  test(`on ${name}, usage agrees with the events and no quota is exceeded after random requests`, async (t) => {
     const db = await empty(t);
     const lastBegin = performance.now() + BEGIN_WITHIN_MS;
     await fc.assert(

@@ -81,7 +81,7 @@ export function usageSuite(name: string, empty: (t: TestContext) => Promise<Data
       assert.deepEqual(await read('2026-01-01', '2026-02-01'), [['2026-01-02', 1]]);
     });
 
-    test('sandboxes that are gone keep their names, and nobody else gets to see any of it', async (t) => {
+    test('deleted sandboxes keep their names, visible only in their organization', async (t) => {
       const { db, sandboxId, add } = await prepare(t);
       await add('2026-01-01T10:00:00.000Z', '2026-01-01T10:00:01.000Z');
       await db.updateTable('sandboxes').set({ removed_at: '2026-01-01T10:00:01.000Z' }).execute();

@@ -21,7 +21,7 @@ export interface ChainBreak {
 export interface ChainReport {
   /** How many events are as they were written, from the first one that is kept on, and those before it that were removed. */
   readonly intact: number;
-  /** Hash of the last one of these. Who keeps it elsewhere can tell later whether all was written anew. */
+  /** Hash of the last one of these. Kept elsewhere, it proves later whether the chain was rewritten as a whole. */
   readonly hash: string;
   /** The first one; null: the chain is whole. */
   readonly broken: ChainBreak | null;
@@ -97,7 +97,7 @@ async function compareWithHead(
     .executeTakeFirstOrThrow();
   const last = Number(head.event_sequence);
   if (last < intact) {
-    const message = `events after ${last} were added by somebody else than the server`;
+    const message = `events after ${last} were not added by the server`;
     return { kind: 'added', sequence: last + 1, message };
   }
   if (last === intact && head.event_hash !== hash) {

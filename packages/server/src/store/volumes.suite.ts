@@ -80,7 +80,7 @@ export function volumesSuite(name: string, empty: (t: TestContext) => Promise<Da
       assert.deepEqual(uncapped.labels, {});
     });
 
-    test('work for the engine is told apart, and one that is being deleted is made no more', async (t) => {
+    test('work for the engine is listed by kind, and a volume that is being deleted is no longer made', async (t) => {
       const { db, add } = await prepare(t);
       const [made, unmade, deleted] = [await add('made'), await add('unmade'), await add('deleted')];
       assert.equal(await markMade(db, made.id), true);

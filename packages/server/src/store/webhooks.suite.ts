@@ -52,7 +52,7 @@ export function webhooksSuite(name: string, empty: (t: TestContext) => Promise<D
       return { db, organizationId, hook, happen, typesOf };
     };
 
-    test('what waits beyond a number is given up, oldest first, but nothing that somebody works on', async (t) => {
+    test('queued deliveries beyond the limit are given up, oldest first, except those being sent', async (t) => {
       const { db, hook, happen } = await prepare(t);
       const { id } = await hook(['*']);
       const other = await hook(['*']);
@@ -151,7 +151,7 @@ export function webhooksSuite(name: string, empty: (t: TestContext) => Promise<D
       assert.ok(waiting);
       const again = await claimAgain(db, waiting, TWO);
       assert.ok(again);
-      assert.equal(await claimAgain(db, waiting, ONE), undefined, 'somebody is at it');
+      assert.equal(await claimAgain(db, waiting, ONE), undefined, 'another worker sends it');
       const attempt = { ...ATTEMPT, status: 200, error: null };
       await endAttempt(db, again, 'two', { attempt, nextAttemptAt: null });
       const over = await findDelivery(db, id, first.id);

@@ -9,7 +9,7 @@ orchestratorSuite('in memory', async () => {
   return await Promise.resolve({ orchestrator: new FakeOrchestrator(), spec });
 });
 
-test('an orchestrator that went away fails every call and throws out whoever watches', async () => {
+test('an orchestrator that went away fails every call and ends every watch', async () => {
   const orchestrator = new FakeOrchestrator();
   const isAway = (error: unknown) => PlatformError.is(error, 'orchestrator_unreachable');
   const watching = orchestrator.changes(new AbortController().signal).next();

@@ -77,7 +77,7 @@ export class TestProvider {
         id_token_signing_alg_values_supported: ['ES256', 'HS256', 'none'],
       });
     else if (request.url?.startsWith('/authorize?') === true) {
-      // Every visitor is signed in and redirected back.
+      // Every user is signed in and redirected back.
       const asked = new URL(request.url, issuer);
       const back = new URL(asked.searchParams.get('redirect_uri') ?? issuer);
       for (const [name, value] of Object.entries(this.signIn(asked.href))) back.searchParams.set(name, value);

@@ -90,7 +90,7 @@ test('a request is a span of the trace that its caller names, with its call and 
     },
   });
   assert.equal(made.status, 200, JSON.stringify(made.body));
-  await waitUntil(() => spans().some(({ kind }) => kind === 2), { what: 'the request was told' });
+  await waitUntil(() => spans().some(({ kind }) => kind === 2), { what: 'a span of the request' });
   const request = spans().find(({ kind }) => kind === 2) ?? assert.fail();
   assert.deepEqual([request.traceId, request.parentSpanId], [TRACE, PARENT]);
   assert.equal(request.name, 'POST /v1/orgs/{slug}/sandboxes');
@@ -103,7 +103,7 @@ test('a request is a span of the trace that its caller names, with its call and 
   assert.deepEqual([checked.traceId, checked.parentSpanId, checked.kind], [TRACE, request.spanId, 3]);
   const path = `/orgs/default/sandboxes/${made.body.id}/start?wait_for=running`;
   assert.equal((await server.rest('POST', path, { headers })).status, 200);
-  await waitUntil(() => spans().some(({ name }) => name.endsWith('/start')), { what: 'the start was told' });
+  await waitUntil(() => spans().some(({ name }) => name.endsWith('/start')), { what: 'a span of the start' });
   const engine =
     spans().find(({ name }) => name === 'engine.create') ?? assert.fail('no create of the engine');
   assert.deepEqual([engine.traceId, attributesOf(engine)['svc.id']], [TRACE, made.body.id]);
@@ -123,7 +123,7 @@ test('calls of a batch are spans of their own, and a failure has its code', asyn
   const call = (method: string, params: object, id: number) => ({ jsonrpc: '2.0', method, params, id });
   await server.post([
     call('sandbox.metrics.get', {}, 1),
-    call('sandbox.stop', { sandbox: 'nobody', namespace: 'default' }, 2),
+    call('sandbox.stop', { sandbox: 'missing', namespace: 'default' }, 2),
   ]);
   await waitUntil(() => spans().length >= 3, { what: 'three spans' });
   const failed = spans().find(({ name }) => name === 'sandbox.stop') ?? assert.fail();
@@ -138,23 +138,23 @@ test('a request for what is not there is named by its method alone, as OpenTelem
   const { url, spans } = await startCollector(t);
   const server = await startTestServer(t, { tracer: startTracing(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url }) });
   assert.equal((await fetch(new URL('/secret-place', server.url))).status, 404);
-  await waitUntil(() => spans().length > 0, { what: 'the request was told' });
+  await waitUntil(() => spans().length > 0, { what: 'a span of the request' });
   const [span = assert.fail()] = spans();
   assert.deepEqual([span.name, attributesOf(span)['http.route']], ['GET', undefined]);
   assert.doesNotMatch(JSON.stringify(spans()), /secret-place/);
 });
 
-test('a command channel is a span until it closes, and what is run over it is told', async (t) => {
+test('a command channel is a span until it closes, and each command over it has one', async (t) => {
   const { url, spans } = await startCollector(t);
   const tracer = startTracing(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url });
   const server = await startChannelServer(t, {}, { tracer });
   const address = await server.addSandbox();
   const { channel, socket } = await openChannel(t, address);
   await channel.run({ cmd: 'sh', args: ['-c', 'hunter2'] });
-  await waitUntil(() => spans().some(({ name }) => name === 'exec'), { what: 'the command was told' });
+  await waitUntil(() => spans().some(({ name }) => name === 'exec'), { what: 'a span of the command' });
   assert.ok(!spans().some(({ kind }) => kind === 2));
   socket.close();
-  await waitUntil(() => spans().some(({ kind }) => kind === 2), { what: 'the channel was told' });
+  await waitUntil(() => spans().some(({ kind }) => kind === 2), { what: 'a span of the channel' });
   const opened = spans().find(({ kind }) => kind === 2) ?? assert.fail();
   const route = '/v1/sandboxes/{sandbox_id}/agent';
   assert.equal(opened.name, `GET ${route}`);
@@ -176,7 +176,7 @@ test('without a collector requests are answered, what waits is bounded, and the 
   const server = await startTestServer(t, { tracer: new Tracer(settings, exporter.add) });
   assert.equal((await server.rest('GET', '/orgs/default/sandboxes')).status, 200);
   for (let count = 0; count < 5000; count++) exporter.add(sampleSpan());
-  await waitUntil(() => lines.length > 0, { what: 'the log tells' });
+  await waitUntil(() => lines.length > 0, { what: 'a log line' });
   await exporter.close();
   assert.equal(lines.length, 1);
   assert.match(lines[0] ?? '', /"dropped":\d+.*spans of traces were dropped/);

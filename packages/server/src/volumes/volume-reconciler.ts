@@ -16,7 +16,7 @@ export interface VolumeReconcilerParts extends VolumeMaker {
 }
 
 /**
- * Brings the engine to what the records say, for as long as the server runs: makes volumes that it lacks, removes deleted
+ * Reconciles the engine's volumes with the records while the server runs: makes missing volumes, removes deleted
  * ones, resizes those whose capacity differs, and measures what they hold. Every step can be repeated, also by another server
  * at the same time, so that a server may end anywhere.
  */
@@ -28,7 +28,7 @@ export class VolumeReconciler {
     this.#parts = parts;
   }
 
-  /** There is something to do. */
+  /** Starts a round at once. */
   wake(): void {
     this.#wake.abort();
   }
@@ -60,7 +60,7 @@ export class VolumeReconciler {
       await sampleVolumes(this.#parts, signal);
       return areMade && areRemoved && areResized;
     } catch (error) {
-      // That the engine is away is logged by whoever follows it.
+      // The reconciler of sandboxes logs that the engine is away.
       if (!signal.aborted && !PlatformError.is(error, 'orchestrator_unreachable')) {
         logger.error({ err: error }, 'volumes could not be looked after');
       }

@@ -24,7 +24,7 @@ IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
 class Kernel:
-    """`was_interrupted`: somebody asked for the end of what runs."""
+    """`was_interrupted`: an interrupt was requested."""
 
     def __init__(self, name):
         self.name = name
@@ -77,9 +77,9 @@ class Kernel:
                 self.manager.interrupt_kernel()
             message = self.next_message()
             if message is None:
-                # Not every kernel heeds that nobody can answer.
+                # Not every kernel respects `allow_stdin: False`.
                 if unit.exception is NO_EXCEPTION and self.asks_for_input():
-                    unit.fail({"ename": "InputRefused", "evalue": "the code asks for input, and nobody could answer"})
+                    unit.fail({"ename": "InputRefused", "evalue": "the code asks for input, which is not available here"})
                     self.manager.interrupt_kernel()
                 continue
             about = message["parent_header"]
@@ -136,7 +136,7 @@ class Unit:
         self.exception = NO_EXCEPTION
 
     def take_reply(self, reply, is_told):
-        """Kernels tell of an end in their reply alone when they are interrupted, and some of them not even there."""
+        """Interrupted kernels report the end only in their reply, and some not even there."""
         if self.exception is not NO_EXCEPTION:
             self.is_success = False
         elif reply is None:
@@ -179,7 +179,7 @@ class Unit:
 
 
 def die_with_parent():
-    """Nobody can reach a kernel whose driver is gone."""
+    """A kernel whose driver is gone cannot be reached, so it ends with it."""
     from ctypes import CDLL
 
     CDLL(None).prctl(DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)

@@ -175,7 +175,7 @@
         return fail(mine, error);
       }
     }
-    // Rejections that nobody handles are told of before the next turn of the event loop.
+    // Unhandled rejections are reported before the next turn of the event loop.
     setImmediate(end, mine, SUCCESS);
   }
 
@@ -202,7 +202,7 @@
     setImmediate(readUnits);
   }
 
-  /** On stdout, unless that is lost; the other stream tells its end alone. */
+  /** On stdout, unless that is lost; the other stream gets only its end. */
   function answer(mark, lost, data) {
     writePieces(lost & 1 ? 2 : 1, mark, data);
     if (lost === 0) writePiece(2, mark, Buffer.alloc(0), 0);

@@ -88,7 +88,7 @@ function leaveOut({ leftOut }, type, bytes, reason, detail = '') {
 /** The bytes to send; undefined when there were too many already. */
 function encodeResult(budget, bundle, isMain) {
   budget.count += 1;
-  // One too many tells that there were more.
+  // One too many shows that there were more.
   if (budget.count > MAX_RESULTS + 1) return undefined;
   const forms = [];
   for (const [type, value] of Object.entries(bundle.data)) {

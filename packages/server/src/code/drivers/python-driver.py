@@ -233,5 +233,5 @@ try:
 except OSError:
     os.write(2, b"The interpreter lost its connection: user code has closed descriptors that it did not open.\n")
 finally:
-    # Threads of user code must not keep an interpreter alive that nobody can reach.
+    # Threads of user code must not keep an unreachable interpreter alive.
     os._exit(exit_code)

@@ -144,7 +144,7 @@ class Results:
             return
         with self.lock:
             self.count += 1
-            # One too many tells that there were more.
+            # One too many shows that there were more.
             if self.mark is not None and self.count <= MAX_RESULTS + 1:
                 self.writer = _thread.get_ident()
                 write_pieces(1, self.mark, data)

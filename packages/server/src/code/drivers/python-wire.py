@@ -6,14 +6,14 @@ their names.
   before the unit has ended. The first mark is written to both output streams when the unit begins.
 - When a unit has ended, everything it printed is flushed, and each output stream is given the last mark, a length (u32, big
   endian) and so many bytes of the answer, none on one of the streams. A piece is written at once and is so small that
-  nobody else's output can get into it; the highest bit of the length says that another one follows, mark first.
+  the output of no other writer can get into it; the highest bit of the length says that another one follows, mark first.
 - The answer: a byte that says how the unit ended (`s` success, `e` error, `i` interrupted), one for which streams are lost
   (1 stdout, 2 stderr), and five texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
   value of a last expression as it was shown, and name, message and traceback of the exception that ended the unit, and where
   in the user's code it came from: JSON, a list of file, line, function and source.
 - Values that are shown while the unit runs are written to stdout in such pieces, too; python-results.py says how.
 
-Whoever reads the output knows all that there is to know, also when it began to read later: nothing else is sent.
+The output is the whole protocol: a reader that starts later misses nothing but the bytes before.
 """
 
 import builtins
@@ -91,7 +91,7 @@ class Streams:
             try:
                 stream.flush()
             except BaseException:
-                # Whatever user code put there, it is replaced before the next unit.
+                # An object that user code put there is replaced before the next unit.
                 pass
         if flush_c_streams is not None:
             flush_c_streams(None)
@@ -222,7 +222,7 @@ def serve(control, run_unit):
 
 
 def answer(mark, lost, data):
-    """On stdout, unless that is lost; the other stream tells its end alone."""
+    """On stdout, unless that is lost; the other stream gets only its end."""
     write_pieces(2 if lost & 1 else 1, mark, data)
     streams.release()
     if not lost:
