@@ -9,7 +9,7 @@ import {
   REST_OPERATIONS,
   type RestOperation,
 } from '../packages/contract/src/rest/index.ts';
-import { isPassing } from '../packages/contract/src/retry.ts';
+import { isTransient } from '../packages/contract/src/retry.ts';
 import { ERROR_DESCRIPTIONS } from '../packages/contract/src/error-descriptions.ts';
 import { renderCliReference } from './cli-reference.ts';
 import { renderMcpReference } from './mcp-reference.ts';
@@ -96,7 +96,7 @@ function renderErrors(): string {
     .map(([code, meaning]) => ({ code, meaning, status: ERROR_STATUS[code as keyof typeof ERROR_STATUS] }))
     .toSorted((a, b) => a.status - b.status || a.code.localeCompare(b.code))
     .map(({ code, meaning, status }) => {
-      const repetition = isErrorCode(code) && isPassing(code) ? 'yes' : '';
+      const repetition = isErrorCode(code) && isTransient(code) ? 'yes' : '';
       return `| \`${code}\` | ${status} | ${repetition} | ${meaning} |`;
     });
   return [

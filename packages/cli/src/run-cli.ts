@@ -1,14 +1,14 @@
 import { CommanderError, type Command } from 'commander';
 import { translateForeignWords } from './foreign-words.ts';
 import { createProgram, namedCommands } from './program.ts';
-import { endWithReader } from './terminal/lost-reader.ts';
+import { exitOnBrokenPipe } from './terminal/broken-pipe.ts';
 
 /**
  * Runs one command line; returns the code to exit with: 0 fine, 1 failed, 2 wrong usage. Commands that run a process exit with
  * its code, and with 125 when they fail themselves.
  */
 export async function runCli(words: readonly string[]): Promise<number> {
-  endWithReader();
+  exitOnBrokenPipe();
   let program: Command | undefined;
   try {
     const ours = translateForeignWords(words);

@@ -4,7 +4,7 @@ import type { ErrorCode } from './errors.ts';
  * Whether a failure is transient, so that a client may repeat the same call after some seconds. A code that is missing here does
  * not compile.
  */
-const PASSES: Readonly<Record<ErrorCode, boolean>> = {
+const IS_TRANSIENT: Readonly<Record<ErrorCode, boolean>> = {
   invalid_request: false,
   invalid_sandbox_config: false,
   invalid_volume_path: false,
@@ -53,7 +53,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   start_failed: false,
 };
 
-/** Also for calls that must not take effect twice: idempotency keys prevent that. */
-export function isPassing(code: ErrorCode): boolean {
-  return PASSES[code];
+/** Whether a later attempt may succeed. Calls that must not take effect twice are repeated too: idempotency keys prevent that. */
+export function isTransient(code: ErrorCode): boolean {
+  return IS_TRANSIENT[code];
 }

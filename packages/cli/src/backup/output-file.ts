@@ -2,7 +2,7 @@ import { link, lstat, open, rm, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
-import { LostReader } from '../terminal/lost-reader.ts';
+import { BrokenPipeGuard } from '../terminal/broken-pipe.ts';
 import { UsageError } from '../usage-error.ts';
 
 type Write = (bytes: Buffer) => Promise<void>;
@@ -62,17 +62,17 @@ function diskFullError(path: string, cause: unknown): PlatformError {
 export async function writeOutput<Result>(fill: (write: Write) => Promise<Result>): Promise<Result> {
   if (process.stdout.isTTY)
     throw new UsageError('a backup is not for a terminal\n  try: svc backup - > FILE, or svc backup FILE');
-  // A reader that goes away fails the backup: it must not end as if it were whole.
-  using reader = new LostReader();
-  const lost = reader.lost.then(() => {
+  // A broken pipe fails the backup: it must not end as if it were complete.
+  using pipe = new BrokenPipeGuard();
+  const broken = pipe.broken.then(() => {
     throw new Error('the reader of the backup closed the pipe: the backup is incomplete');
   });
-  lost.catch(() => undefined);
+  broken.catch(() => undefined);
   const write = async (bytes: Buffer) => {
     const written = new Promise<void>((resolve, reject) =>
       process.stdout.write(bytes, (error) => (error ? reject(error) : resolve())),
     );
-    await Promise.race([written, lost]);
+    await Promise.race([written, broken]);
   };
   return await fill(write);
 }

@@ -11,7 +11,7 @@ import { engineOptions } from '../engine/engine-options.ts';
 import { findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
-import { followToEnd, handOn, withOptions, type StartOptions } from '../engine/started-program.ts';
+import { followToEnd, toArguments, withOptions, type StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson, report } from '../terminal/print.ts';
@@ -23,7 +23,7 @@ const POLL_MS = 25;
 const SHOWN_LOG_LINES = 15;
 
 /** Options of the engine itself, passed on unchanged. */
-const HANDED_ON = [
+const FORWARDED = [
   ...engineOptions(),
   new Option(
     '--network-ceiling <targets>',
@@ -53,7 +53,7 @@ export function createCommand(): Command {
       ),
     )
     .action(start);
-  return withOptions(command, HANDED_ON);
+  return withOptions(command, FORWARDED);
 }
 
 async function start(options: StartOptions, command: Command): Promise<void> {
@@ -74,7 +74,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   // SAFETY: root users of sandboxes pass through this folder to their sockets but cannot list it.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await checkPassable(dataFolder);
-  const words = [...handOn(options, HANDED_ON), ...(await socketOwner(dataFolder, options))];
+  const words = [...toArguments(options, FORWARDED), ...(await socketOwner(dataFolder, options))];
   if (options['detach'] !== true) return await runHere(dataFolder, words);
   const pid = await startDetached(dataFolder, words);
   if (isJson) printJson({ pid, started: true });

@@ -69,7 +69,7 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
       failures = 0;
     } catch (error) {
       failures += 1;
-      if (failures > MOST_FAILURES || !(await isPassing(error))) throw error;
+      if (failures > MOST_FAILURES || !(await isTransient(error))) throw error;
     }
   }
 }
@@ -82,7 +82,7 @@ async function findId(name: string, client: Client): Promise<string> {
 }
 
 /** Waits for a server that restarts, like every command that follows a stream. */
-async function isPassing(error: unknown): Promise<boolean> {
+async function isTransient(error: unknown): Promise<boolean> {
   const { SvcError } = await import('@svc/sdk');
   return SvcError.is(error, 'connection_failed') || SvcError.is(error, 'unavailable');
 }

@@ -10,7 +10,7 @@ import { logPath as engineLogPath } from '../engine/engine-process.ts';
 import { engineOptions } from '../engine/engine-options.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
-import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
+import { followToEnd, toArguments, withOptions } from '../engine/started-program.ts';
 import type { StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { announceDashboard, type StartedServer } from '../server/announce-dashboard.ts';
@@ -25,8 +25,8 @@ const ALL = Number.POSITIVE_INFINITY;
 /** One that fails this often fails for a reason that stays; it may have met the one before it that was just ending. */
 const ENGINE_FAILURES = 2;
 
-/** Options of the server itself, handed on as they are. */
-const HANDED_ON = [
+/** Options of the server itself, forwarded to it unchanged. */
+const FORWARDED = [
   new Option('--host <host>', 'address or name to listen on (default: 127.0.0.1)'),
   new Option('--port <port>', 'port to listen on (default: 5555)'),
   new Option('--dev', 'require no key'),
@@ -109,7 +109,7 @@ export function createCommand(): Command {
       ),
     )
     .action(start);
-  return withOptions(command, HANDED_ON);
+  return withOptions(command, FORWARDED);
 }
 
 async function start(options: StartOptions, command: Command): Promise<void> {
@@ -128,8 +128,8 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   await requireRestored(dataFolder);
   const databaseUrl = typeof options['database'] === 'string' ? options['database'] : undefined;
   if (options['detach'] !== true)
-    return await runHere({ dataFolder, databaseUrl }, handOn(options, HANDED_ON));
-  const started = await startDetached(dataFolder, handOn(options, HANDED_ON));
+    return await runHere({ dataFolder, databaseUrl }, toArguments(options, FORWARDED));
+  const started = await startDetached(dataFolder, toArguments(options, FORWARDED));
   if (started === undefined) return;
   const { pid, status } = started;
   if (isJson) return printJson({ pid, url: status.url, isDev: status.isDev, started: true });
@@ -161,8 +161,8 @@ async function startDetached(
   // Only root starts an engine, and only when none was named; waiting does not bring up another one.
   const hasOwnEngine = process.getuid?.() === 0 && !options.includes('--engine-socket');
   const engineFailures = async () => {
-    const ended = (await lastLines(logs.engine, ALL, before.engine)).filter(isLastWord);
-    const missing = (await lastLines(logs.server, ALL, before.server)).filter(isUnstartable);
+    const ended = (await lastLines(logs.engine, ALL, before.engine)).filter(isFatalEntry);
+    const missing = (await lastLines(logs.server, ALL, before.server)).filter(isFailedStart);
     return [...ended, ...missing].slice(ENGINE_FAILURES - 1);
   };
   const status = await waitForStatus(dataFolder, child, hasOwnEngine, engineFailures);
@@ -192,12 +192,12 @@ async function sizeOf(path: string): Promise<number> {
 }
 
 /** A fatal entry of our log, or an uncaught error as Node prints it. */
-function isLastWord(line: string): boolean {
+function isFatalEntry(line: string): boolean {
   return /^(?:\{"level":60,|\w*Error: )/.test(line);
 }
 
 /** The supervisor says so when there is no program to start. */
-function isUnstartable(line: string): boolean {
+function isFailedStart(line: string): boolean {
   return line.includes('"msg":"the engine could not be started"');
 }
 

@@ -8,14 +8,14 @@ import type { Command, Option } from 'commander';
 export type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** A command that also takes the options of the program it starts. */
-export function withOptions(command: Command, handedOn: readonly Option[]): Command {
-  for (const option of handedOn) command.addOption(option);
+export function withOptions(command: Command, forwarded: readonly Option[]): Command {
+  for (const option of forwarded) command.addOption(option);
   return command;
 }
 
-/** Those options as the program reads them. */
-export function handOn(options: StartOptions, handedOn: readonly Option[]): readonly string[] {
-  return handedOn.flatMap((option) => {
+/** The options as arguments of the program. */
+export function toArguments(options: StartOptions, forwarded: readonly Option[]): readonly string[] {
+  return forwarded.flatMap((option) => {
     const value = options[option.attributeName()];
     if (value === true) return [`--${option.name()}`];
     return [value].flat().flatMap((item) => (typeof item === 'string' ? [`--${option.name()}`, item] : []));

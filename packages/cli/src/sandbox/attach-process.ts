@@ -4,7 +4,7 @@ import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
 import { formatBytes } from '../terminal/amounts.ts';
 import { report } from '../terminal/print.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
-import { withoutQuestions } from './without-questions.ts';
+import { withoutQueries } from './without-queries.ts';
 
 /** Enough to draw the last screen of a terminal again. */
 const REPLAYED_BYTES = 16 * 1024;
@@ -21,7 +21,7 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
   forwardInput(child, terminal?.filter);
   const stdoutOffset = isTty ? Math.max(0, written - REPLAYED_BYTES) : 0;
   const output = child.output({ stdoutOffset, signal: leaving.signal });
-  const finished = show(terminal === null ? output : withoutQuestions(output, written));
+  const finished = show(terminal === null ? output : withoutQueries(output, written));
   const outcome = await Promise.race([finished, ...(terminal === null ? [] : [terminal.left])]);
   process.stdin.destroy();
   if (outcome !== 'left') return await exitCodeOf(child);

@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SvcError, type Command, type CommandExit, type OutputStream, type Sandbox } from '@svc/sdk';
 import { formatDuration } from '../terminal/amounts.ts';
-import { LostReader } from '../terminal/lost-reader.ts';
+import { BrokenPipeGuard } from '../terminal/broken-pipe.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
 import { report } from '../terminal/print.ts';
 
@@ -45,7 +45,7 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
     forwardOutput(child.stdout, process.stdout),
     forwardOutput(child.stderr, process.stderr),
   ]);
-  using reader = new LostReader();
+  using pipe = new BrokenPipeGuard();
   const outcome = await Promise.race([
     finished.catch((error: unknown) => {
       // Starts a new line after the output of the process.
@@ -53,7 +53,7 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
       throw error;
     }),
     signals.givenUp,
-    reader.lost,
+    pipe.broken,
     ...(terminal === null ? [] : [terminal.left]),
   ]);
   input.stop();

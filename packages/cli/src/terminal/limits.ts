@@ -40,7 +40,7 @@ export function labelOfLimit(name: LimitName): string {
 }
 
 /** Rewrites a refusal of the server, which names a limit as the API does, with the words and units of the tables. */
-export function inWordsOfLimits(message: string, details: ErrorDetails | null): string {
+export function toLimitLabels(message: string, details: ErrorDetails | null): string {
   const { limit, value, maximum } = details ?? {};
   const stated = `${String(limit)} is ${String(maximum)}, this makes it ${String(value)}`;
   if (typeof value !== 'number' || typeof maximum !== 'number') return message;

@@ -7,12 +7,12 @@ import { SvcError } from '@svc/sdk';
 import type { Command } from 'commander';
 import type { SvcErrorCode } from '@svc/sdk';
 import { InterruptedError } from './interrupted.ts';
-import { inWordsOfLimits } from './limits.ts';
+import { toLimitLabels } from './limits.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
 import { reportDrawn } from './print.ts';
 import { SILENT } from './silent-server.ts';
-import { inTypedWords, sandboxOf } from './typed-words.ts';
+import { toCommandLineTerms, sandboxOf } from './command-line-terms.ts';
 
 /** Prints what went wrong and the next command to type; returns the code to exit with. */
 export function reportError(
@@ -41,7 +41,7 @@ export function reportFailure(error: unknown, { isJson, name, sandbox, command }
   if (isJson) reportDrawn(showJson(JSON.stringify({ error: describe(error) })));
   else
     reportDrawn(
-      `${painter(hasColours())('red', 'error').drawn}: ${showLines(inTypedWords(sentence(error, name, command), name ?? sandbox))}`,
+      `${painter(hasColours())('red', 'error').drawn}: ${showLines(toCommandLineTerms(sentence(error, name, command), name ?? sandbox))}`,
     );
   if (error instanceof UsageError) return 2;
   if (SvcError.is(error, 'exec_failed'))
@@ -125,7 +125,7 @@ function sentence(error: unknown, name: string | undefined, command: string | un
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
   const next = nextStep(error, command) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
   // Some messages contain the next step already.
-  const message = inWordsOfLimits(messageOf(error), error.details);
+  const message = toLimitLabels(messageOf(error), error.details);
   return /`svc |\n {2}try: /.test(message)
     ? message
     : `${message}\n  try: ${next.replace('NAME', name ?? nameIn(error))}`;

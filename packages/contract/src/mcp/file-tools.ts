@@ -1,7 +1,7 @@
 import { SandboxReference } from '../operations/sandbox-reference.ts';
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
-import { nullable, optional, READS, REPLACES, SentenceAlone, type ToolSchema } from './tool-schema.ts';
+import { nullable, optional, READS, REPLACES, TextOnly, type ToolSchema } from './tool-schema.ts';
 
 const MAX_LISTED = 1000;
 
@@ -145,6 +145,6 @@ export const fileTools = {
       'Remove a file of a running sandbox, or with recursive a folder and all that is in it. An empty folder goes without.',
     hints: REPLACES,
     input: strictObject({ ...OF_FILE, recursive: optional(Type.Boolean(), 'With all that is in it') }),
-    ...SentenceAlone,
+    ...TextOnly,
   },
 } as const satisfies Record<string, ToolSchema>;

@@ -7,16 +7,7 @@ import { Type } from '../schema/type.ts';
 import { Port } from '../spec/published-port.ts';
 import { MAX_DURATION_SECS } from '../spec/sandbox-spec.ts';
 import { strictObject } from '../spec/strict.ts';
-import {
-  ADDS,
-  nullable,
-  optional,
-  READS,
-  REPLACES,
-  RUNS,
-  SentenceAlone,
-  type ToolSchema,
-} from './tool-schema.ts';
+import { ADDS, nullable, optional, READS, REPLACES, RUNS, TextOnly, type ToolSchema } from './tool-schema.ts';
 
 const MAX_TAIL = 1000;
 const YEAR_SECONDS = 366 * 24 * 60 * 60;
@@ -73,7 +64,7 @@ export const sandboxTools = {
       'Stop a sandbox and destroy it with its disk. What is on the disk is lost; take a snapshot first to keep it.',
     hints: REPLACES,
     input: strictObject(SandboxReference),
-    ...SentenceAlone,
+    ...TextOnly,
   },
   sandbox_set_lifetime: {
     title: 'Change how long a sandbox may run',
@@ -204,13 +195,13 @@ export const snapshotTools = {
         'Working directory, an absolute path',
       ),
     }),
-    ...SentenceAlone,
+    ...TextOnly,
   },
   sandbox_remove_snapshot: {
     title: 'Remove a snapshot',
     description: 'Remove a snapshot; sandboxes made from it keep their disks.',
     hints: REPLACES,
     input: strictObject({ snapshot: SnapshotName, namespace: Namespace }),
-    ...SentenceAlone,
+    ...TextOnly,
   },
 } as const satisfies Record<string, ToolSchema>;

@@ -46,7 +46,7 @@ export const RUNS: ToolHints = {
 };
 
 /** The output of a tool whose text is its whole answer. */
-export const SentenceAlone = { isText: true, output: strictObject({}) } as const;
+export const TextOnly = { isText: true, output: strictObject({}) } as const;
 
 /** A field that may be left out may be null too: models send either. */
 export function optional<T extends TSchema>(schema: T, description: string) {

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import type { SvcError } from '@svc/sdk';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
-import { handFocusOn } from './hand-focus-on.ts';
+import { restoreFocus } from './restore-focus.ts';
 import { LoadingTable } from './Loading.tsx';
 
 /** Rows drawn at a time: a folder may have any number of entries, and each costs the browser a millisecond. */
@@ -82,7 +82,7 @@ function Row<Item>({ columns, row }: RowProps<Item>) {
   useLayoutEffect(() => {
     const shown = element.current;
     return () => {
-      if (shown?.contains(document.activeElement) === true) handFocusOn(shown);
+      if (shown?.contains(document.activeElement) === true) restoreFocus(shown);
     };
   }, []);
   return (

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
-import { handFocusOn } from './hand-focus-on.ts';
+import { restoreFocus } from './restore-focus.ts';
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
@@ -18,7 +18,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     return () => {
       dialog?.close();
       // The element that opened it may be gone: a deleted row, the button of an empty list.
-      handFocusOn(dialog);
+      restoreFocus(dialog);
     };
   }, []);
   return (

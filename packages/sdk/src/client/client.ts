@@ -1,7 +1,7 @@
 import { USER_AGENT, dial, dialAhead, isDirect, platformFetch, readEnvironment } from '#platform';
 import { routeOf, type RestRoute } from '@svc/contract/routes';
 import type { RestOperationName } from '@svc/contract/rest';
-import type { DialRequest, HeldTransport } from '../platform/platform.ts';
+import type { DialRequest, DialledTransport } from '../platform/platform.ts';
 import { chunksOf } from './byte-content.ts';
 import { CALL_OPTIONS, pickCallOptions, CallBudget, withBudget, type CallOptions } from './call-budget.ts';
 import type { RestCallInput, RestCallOutput } from './rest-call.ts';
@@ -143,7 +143,7 @@ export class Client {
   }
 
   /** Opens the command channel of a sandbox; sandbox objects do this by themselves. @throws SvcError */
-  async dial(sandboxId: string, budget: CallBudget): Promise<HeldTransport> {
+  async dial(sandboxId: string, budget: CallBudget): Promise<DialledTransport> {
     const describeRefusal = () => this.#whyRefused(sandboxId);
     return await withRetries(budget, this.maxRetries, () =>
       this.#dial(sandboxId, 'agent', budget, describeRefusal),
@@ -151,7 +151,7 @@ export class Client {
   }
 
   /** Opens the connection for code of a sandbox, without retries: a request can replace it. @throws SvcError */
-  async dialCode(sandboxId: string, budget: CallBudget): Promise<HeldTransport> {
+  async dialCode(sandboxId: string, budget: CallBudget): Promise<DialledTransport> {
     return await this.#dial(sandboxId, 'code/channel', budget, () => Promise.resolve(null));
   }
 
@@ -170,7 +170,7 @@ export class Client {
     path: string,
     { signal }: CallBudget,
     describeRefusal: DialRequest['describeRefusal'],
-  ): Promise<HeldTransport> {
+  ): Promise<DialledTransport> {
     const template = `/sandboxes/{sandbox_id}/${path}`;
     const route = { method: 'GET', path: template, audience: 'both', body: 'none', output: 'json' } as const;
     const prepared = prepareRequest(route, { params: { sandbox_id: sandboxId } }, this.organization);

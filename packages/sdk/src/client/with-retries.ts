@@ -1,5 +1,5 @@
 import { isErrorCode } from '@svc/contract/errors';
-import { isPassing } from '@svc/contract/retry';
+import { isTransient } from '@svc/contract/retry';
 import type { CallBudget } from './call-budget.ts';
 import type { SvcError } from '../svc-error.ts';
 import { toSvcError } from './to-svc-error.ts';
@@ -35,7 +35,7 @@ export async function withRetries<T>(
 const NOT_READ = 408;
 
 function mayPass({ code, status }: SvcError): boolean {
-  return code === 'connection_failed' || status === NOT_READ || (isErrorCode(code) && isPassing(code));
+  return code === 'connection_failed' || status === NOT_READ || (isErrorCode(code) && isTransient(code));
 }
 
 /** Back-off with jitter: between half and all of a pause that doubles, so that clients that failed together do not retry together. */

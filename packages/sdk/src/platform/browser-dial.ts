@@ -1,6 +1,6 @@
 import { SvcError } from '../svc-error.ts';
 import { errorOfClose } from './error-of-close.ts';
-import type { DialRequest, HeldTransport } from './platform.ts';
+import type { DialRequest, DialledTransport } from './platform.ts';
 
 /** Unread bytes after which the connection is closed: a browser cannot make its peer wait. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
@@ -10,7 +10,7 @@ const POLL_MS = 4;
 const CLOSE_NORMAL = 1000;
 
 /** A WebSocket of the browser, which sends the credential as a protocol because it cannot set headers. */
-export async function dialBrowser(request: DialRequest): Promise<HeldTransport> {
+export async function dialBrowser(request: DialRequest): Promise<DialledTransport> {
   const { url, apiKey, signal, describeRefusal } = request;
   signal.throwIfAborted();
   const socket = new WebSocket(url, [
@@ -34,7 +34,7 @@ export async function dialBrowser(request: DialRequest): Promise<HeldTransport> 
   throw (await describeRefusal()) ?? new SvcError('connection_failed', 'The channel could not be opened');
 }
 
-class BrowserTransport implements HeldTransport {
+class BrowserTransport implements DialledTransport {
   readonly readable: AsyncIterable<Uint8Array>;
   readonly #socket: WebSocket;
   readonly #chunks: Uint8Array[] = [];

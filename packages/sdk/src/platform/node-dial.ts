@@ -3,7 +3,7 @@ import { errorOfAnswer, SvcError } from '../svc-error.ts';
 import { connectTo, takeDialled, targetOf } from './dial-ahead.ts';
 import type { SocketChunks } from './socket-chunks.ts';
 import { NodeTransport } from './node-transport.ts';
-import type { DialRequest, HeldTransport } from './platform.ts';
+import type { DialRequest, DialledTransport } from './platform.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** The GUID of RFC 6455, section 1.3. */
@@ -12,7 +12,7 @@ const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 /**
  * A WebSocket client. Node's global one has no back-pressure and does not say why it was refused.
  */
-export async function dialNode(request: DialRequest): Promise<HeldTransport> {
+export async function dialNode(request: DialRequest): Promise<DialledTransport> {
   request.signal.throwIfAborted();
   const url = new URL(request.url);
   const target = targetOf(url);
@@ -33,7 +33,7 @@ async function upgrade(
   chunks: SocketChunks,
   target: URL,
   { apiKey, signal }: DialRequest,
-): Promise<HeldTransport> {
+): Promise<DialledTransport> {
   const abort = (): void => void chunks.socket.destroy(signal.reason as SvcError);
   signal.addEventListener('abort', abort);
   try {

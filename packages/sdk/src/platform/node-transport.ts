@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { applyMask } from '@svc/contract/channel';
 import type { SocketChunks } from './socket-chunks.ts';
 import { errorOfClose } from './error-of-close.ts';
-import type { HeldTransport } from './platform.ts';
+import type { DialledTransport } from './platform.ts';
 import { encodeHead, FrameReader, OPCODE, type ControlFrame } from './web-socket-frames.ts';
 
 const CLOSE_NORMAL = 1000;
@@ -16,7 +16,7 @@ const CLOSE_MS = 1000;
 const PONG_MS = 10_000;
 
 /** A WebSocket over a socket whose upgrade is done; `early` is what followed the upgrade's answer. */
-export class NodeTransport implements HeldTransport {
+export class NodeTransport implements DialledTransport {
   readonly readable: AsyncIterable<Uint8Array>;
   readonly #chunks: SocketChunks;
   readonly #socket: Socket;

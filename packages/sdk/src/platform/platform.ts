@@ -15,7 +15,7 @@ export interface DialRequest {
 }
 
 /** A transport that can be kept open without keeping the program running. */
-export interface HeldTransport extends ByteTransport {
+export interface DialledTransport extends ByteTransport {
   /** An idle connection does not keep the program from ending. */
   setInUse(isInUse: boolean): void;
 }

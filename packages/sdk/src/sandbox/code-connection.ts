@@ -1,6 +1,6 @@
 import { abortable } from '@svc/contract/async';
 import { SvcError, errorOfAnswer } from '../svc-error.ts';
-import type { HeldTransport } from '../platform/platform.ts';
+import type { DialledTransport } from '../platform/platform.ts';
 
 /** A longer line is a protocol error. */
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;
@@ -28,7 +28,7 @@ interface Line {
 
 /** A connection to the server over which code runs in a sandbox: messages of JSON. */
 export class CodeConnection {
-  readonly #transport: HeldTransport;
+  readonly #transport: DialledTransport;
   readonly #runs = new Map<number, RunListener>();
   readonly #opened = Promise.withResolvers<string>();
   readonly #encoder = new TextEncoder();
@@ -39,7 +39,7 @@ export class CodeConnection {
   #isClosed = false;
   readonly #ended = Promise.withResolvers<void>();
 
-  private constructor(transport: HeldTransport) {
+  private constructor(transport: DialledTransport) {
     this.#transport = transport;
     // A failure before `open` waits is no unhandled rejection.
     this.#opened.promise.catch(() => undefined);
@@ -47,7 +47,7 @@ export class CodeConnection {
   }
 
   /** Waits for the server's first word; the transport is closed when it does not come. @throws SvcError */
-  static async open(transport: HeldTransport, signal: AbortSignal): Promise<CodeConnection> {
+  static async open(transport: DialledTransport, signal: AbortSignal): Promise<CodeConnection> {
     const connection = new CodeConnection(transport);
     try {
       connection.#name = await abortable(connection.#opened.promise, signal);

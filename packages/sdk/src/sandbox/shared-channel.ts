@@ -2,12 +2,12 @@ import { abortable } from '@svc/contract/async';
 import { ChannelClient } from '@svc/contract/channel';
 import { withBudget, withBudgetEach, type CallBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
-import type { HeldTransport } from '../platform/platform.ts';
+import type { DialledTransport } from '../platform/platform.ts';
 
 /** A channel, and how to say whether it is in use. */
 interface OpenChannel {
   readonly channel: ChannelClient;
-  readonly transport: HeldTransport;
+  readonly transport: DialledTransport;
 }
 
 /**

@@ -59,7 +59,7 @@ export async function* followOutput(parts: FollowParts, request: FollowRequest):
     } catch (error) {
       if (signal.aborted) break;
       troubleSince ??= Date.now();
-      if (!isPassing(error) || Date.now() - troubleSince > RECONNECT_TIMEOUT_MS) throw error;
+      if (!isTransient(error) || Date.now() - troubleSince > RECONNECT_TIMEOUT_MS) throw error;
       isGone = isUnreachable(error);
     }
     const known = await parts.reconciler.find(process.sandboxId, process.id);
@@ -161,7 +161,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** Errors that are transient, or that may turn out to be the end of the process. */
-function isPassing(error: unknown): boolean {
+function isTransient(error: unknown): boolean {
   if (error instanceof ChannelError) return error.kind !== 'refused' || error.refusal === 'invalid_session';
   return PlatformError.is(error) && PASSING.has(error.code);
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract';
-import { isPassing } from '@svc/contract/retry';
+import { isTransient } from '@svc/contract/retry';
 import { FakeSnapshotStore } from '../../testing/fake-snapshot-store.ts';
 import {
   nextMillisecond,
@@ -112,7 +112,7 @@ test('of a sandbox that is away for a moment a snapshot is refused with a code t
     .execute();
   const { status, body: answer } = await server.rest('POST', '/snapshots', request(stopped, 'later'));
   assert.deepEqual([status, answer.error.code], [502, 'orchestrator_unreachable']);
-  assert.equal(isPassing(answer.error.code), true);
+  assert.equal(isTransient(answer.error.code), true);
 });
 
 test('the reference client is shown a manifest that it can read, and the digest of it', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DetachedOutput } from '@svc/sdk';
-import { withoutQuestions } from './without-questions.ts';
+import { withoutQueries } from './without-queries.ts';
 
 async function shown(pieces: readonly string[], replayed: number): Promise<string> {
   async function* output(): AsyncGenerator<DetachedOutput> {
@@ -15,7 +15,7 @@ async function shown(pieces: readonly string[], replayed: number): Promise<strin
     await Promise.resolve();
   }
   let text = '';
-  for await (const event of withoutQuestions(output(), replayed))
+  for await (const event of withoutQueries(output(), replayed))
     text += event.kind === 'data' ? Buffer.from(event.data).toString() : '…';
   return text;
 }

@@ -40,7 +40,7 @@ const UUID = /\bsandbox ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/gi;
  * Rewrites a message of the server for the user of the command line: options instead of fields, and the name of the sandbox instead
  * of its id.
  */
-export function inTypedWords(message: string, sandbox: string | undefined): string {
+export function toCommandLineTerms(message: string, sandbox: string | undefined): string {
   let text = message.replace(
     PUBLISH_ANOTHER,
     'publish another port with -p/--publish, or leave the choice: -p GUEST',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createProgram } from '../program.ts';
-import { inTypedWords, sandboxOf } from './typed-words.ts';
+import { toCommandLineTerms, sandboxOf } from './command-line-terms.ts';
 
 const ID = '0d5f7c1e-0000-4000-8000-000000000000';
 
@@ -21,16 +21,16 @@ test('fields are called by the options that were typed', () => {
     ['the env of mounts: labels', 'the env of mounts: labels'],
     ['see runtime.users and my.resources.vcpus', 'see runtime.users and my.resources.vcpus'],
   ] as const)
-    assert.equal(inTypedWords(message, undefined), expected);
+    assert.equal(toCommandLineTerms(message, undefined), expected);
 });
 
 test('a sandbox is called by the name that was typed, also where that is its id', () => {
   assert.equal(
-    inTypedWords(`Sandbox ${ID} is stopped; start it`, 'web'),
+    toCommandLineTerms(`Sandbox ${ID} is stopped; start it`, 'web'),
     "Sandbox 'web' is stopped; start it",
   );
-  assert.equal(inTypedWords(`Sandbox ${ID} is stopped`, ID), `Sandbox ${ID} is stopped`);
-  assert.equal(inTypedWords(`volume ${ID} is in use`, 'web'), `volume ${ID} is in use`);
+  assert.equal(toCommandLineTerms(`Sandbox ${ID} is stopped`, ID), `Sandbox ${ID} is stopped`);
+  assert.equal(toCommandLineTerms(`volume ${ID} is in use`, 'web'), `volume ${ID} is in use`);
 });
 
 test('the sandbox of a command line is found in whichever place it stands', async () => {
