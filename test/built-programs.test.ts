@@ -21,7 +21,7 @@ before(async () => {
 });
 
 for (const [first, words, says] of PROGRAMS) {
-  test(`${first} runs what was built while the sources are those that it was made of, and else them`, async (t) => {
+  test(`${first} runs its build while the sources are unchanged, and else the sources`, async (t) => {
     const built = join(ROOT, first);
     const text = await readFile(built, 'utf8');
     const changed = join(dirname(built), `changed-${process.pid}${/\.\w+$/.exec(first)?.[0]}`);

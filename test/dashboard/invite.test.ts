@@ -80,7 +80,7 @@ test('an invited person sees the organization and the inviter before answering',
     await page.context().clearCookies();
   });
 
-  await t.test('a withdrawn invite says so instead of asking for a password', async () => {
+  await t.test('a withdrawn invite shows an error instead of asking for a password', async () => {
     const { id, link } = await invite('flo@example.com');
     await fetch(`${invites}/${id}`, { method: 'DELETE', headers: { authorization } });
     await open(link);

@@ -17,7 +17,7 @@ test('images, snapshots and ports are used from their pages', IN_A_BROWSER, asyn
   await signIn(dashboard);
   const go = (path: string) => page.goto(`${server.url}/orgs/acme/${path}`);
 
-  await t.test('a failed sandbox shows what was asked for, and is tried with another image', async () => {
+  await t.test('a failed sandbox shows its spec, and is created again with another image', async () => {
     const { id } = await client.call('sandboxes.create', {
       body: {
         name: 'broken',

@@ -45,7 +45,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     return (await new TestSandbox(server.engine, found).sh(script)).stdout;
   };
 
-  await t.test('the form says what it would send, and makes it', async () => {
+  await t.test('the form shows its request, and sends it', async () => {
     await page.getByRole('link', { name: 'New sandbox' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('web');
     await page.getByLabel('Image', { exact: true }).fill('python');
@@ -60,7 +60,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await checkLooks(page, 'summary');
   });
 
-  await t.test('what is typed into the terminal runs, and what it prints stays text', async () => {
+  await t.test('a typed command runs, and its output stays text', async () => {
     await view('Terminal');
     await waitForScreen('#');
     await page.keyboard.type(`echo $((6*7)) '${HOSTILE}'; printf '\\033]0;title\\007'\n`);
@@ -256,15 +256,18 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await page.getByText('No matching events').waitFor();
   });
 
-  await t.test('while its host is away it says so; after a decision of the user it runs again', async () => {
-    await view('Summary');
-    await server.engine.stop();
-    await page.getByRole('heading', { name: 'Choose how to recover' }).waitFor();
-    await checkLooks(page, 'recovery');
-    await page.getByRole('button', { name: 'Start it again' }).click();
-    await server.engine.launch();
-    await page.locator('.page-head [data-status=running]').waitFor();
-  });
+  await t.test(
+    'an unreachable host is shown; after a decision of the user the sandbox runs again',
+    async () => {
+      await view('Summary');
+      await server.engine.stop();
+      await page.getByRole('heading', { name: 'Choose how to recover' }).waitFor();
+      await checkLooks(page, 'recovery');
+      await page.getByRole('button', { name: 'Start it again' }).click();
+      await server.engine.launch();
+      await page.locator('.page-head [data-status=running]').waitFor();
+    },
+  );
 
   await t.test(
     'it is found by its label, stopped and deleted where it is listed, without loading anything again',
@@ -284,7 +287,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     },
   );
 
-  await t.test('what it has used is charted, and saved for a spreadsheet', async () => {
+  await t.test('its usage is charted, and saved for a spreadsheet', async () => {
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click();
     await page.getByRole('cell', { name: 'web' }).first().waitFor();
     const [download] = await Promise.all([
@@ -318,7 +321,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
 
   assert.deepEqual(complaints, []);
 
-  await t.test('in development mode it opens without signing in, and says so', async () => {
+  await t.test('in development mode it opens without signing in, with a notice', async () => {
     await page.context().clearCookies();
     await server.stop();
     const dev = server.with('--dev');

@@ -105,7 +105,7 @@ test('a restore replaces nothing, and says what to do', async (t) => {
   assert.match(await refusal(server, 'backup', archive), /is there already\n {2}try: another name/);
 });
 
-test('a backup that is refused says so once, with what to do, and leaves no file', async (t) => {
+test('a refused backup prints one error with advice, and leaves no file', async (t) => {
   const other = await SupervisedServer.prepare();
   t.after(() => rm(other.folder, { recursive: true, force: true }));
   const file = join(scratch, 'refused');

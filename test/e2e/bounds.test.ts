@@ -42,7 +42,7 @@ for (const isolation of CLASSES) {
       return (result as { readonly output: string }).output;
     };
 
-    test('what is beyond the host is refused at create, over REST and JSON-RPC, with its maximum', async () => {
+    test('a size beyond the host is refused at create, over REST and JSON-RPC, with the maximum', async () => {
       const cpus = availableParallelism();
       for (const [field, more] of [
         ['resources.vcpus', '"resources":{"vcpus":255}'],

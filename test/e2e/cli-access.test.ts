@@ -92,7 +92,7 @@ async function makeKey(name: string): Promise<string> {
   return path;
 }
 
-test('the keys of ~/.ssh are registered, listed, and revoked by name; what is no public key stays here', async () => {
+test('the keys of ~/.ssh are registered, listed, and revoked by name; a file without a public key is not sent', async () => {
   assert.match((await ann(['ssh-key', 'add'])).stderr, /try: ssh-keygen -t ed25519\n$/);
   assert.match((await ann(['ssh-key', 'ls'])).stderr, /svc ssh-key add\n$/);
   const path = await makeKey('first');

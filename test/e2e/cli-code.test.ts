@@ -22,7 +22,7 @@ test('code runs from the command line, from a file and from stdin, and its state
   assert.deepEqual([status, result], ['success', '42']);
 });
 
-test('code runs in a context that is named, and what it defines stays there', async () => {
+test('code runs in a named context, which keeps its definitions', async () => {
   const { svc } = cli;
   const client = new Client({ apiUrl: svc.server.url, apiKey: svc.env['SVC_API_KEY'] ?? '' });
   const box = await Sandbox.connect('box', { client });

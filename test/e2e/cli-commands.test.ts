@@ -91,7 +91,7 @@ test('a process that was detached runs on, and its output can be read while it r
   assert.match((await svc.run(['process', 'logs', 'box', 'job'])).stderr, /try: svc process ls/);
 });
 
-test('what is piped into attach is the input of a process, to its end; an empty pipe ends nothing', async () => {
+test('a pipe into attach is the input of the process, to its end; an empty pipe ends nothing', async () => {
   const { svc } = cli;
   const attach = (name: string, input: string) => svc.run(['process', 'attach', 'box', name], { input });
   await svc.succeed(['exec', '-di', '--name', 'sorter', 'box', 'sort']);
@@ -104,7 +104,7 @@ test('what is piped into attach is the input of a process, to its end; an empty 
   assert.equal((await watched).stdout, 'begun\nlast\n');
 });
 
-test('what was done is in the events, each once while they are followed', async () => {
+test('operations are in the events, each once while they are followed', async () => {
   const { svc } = cli;
   const names = ['first', 'second', 'third'];
   const child = svc.spawn(['events', '-f', '-n', '1', '-o', 'json']);

@@ -128,7 +128,7 @@ test('without a command and without a terminal there is nothing to run', async (
   assert.match(stderr, /try: svc run svc\/busybox COMMAND\n$/);
 });
 
-test('a named sandbox stays, keeps its files over a stop, and goes when it is removed', async () => {
+test('a named sandbox keeps its files over a stop, until it is removed', async () => {
   const { svc } = cli;
   await svc.succeed(['run', '--name', 'web', BUSYBOX, 'sh', '-c', 'echo kept > /file']);
   assert.deepEqual(await names(), ['web']);

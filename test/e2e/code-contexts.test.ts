@@ -110,7 +110,7 @@ for (const [isolation, language, image] of PLACES) {
       await context.remove();
     });
 
-    test('a caller that goes away interrupts its code', async () => {
+    test('a caller that disconnects interrupts its code', async () => {
       const context = await box.contexts.create({ language });
       await context.runCode(codes.set);
       const gone = new AbortController();

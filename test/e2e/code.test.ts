@@ -74,7 +74,7 @@ for (const isolation of CLASSES) {
         });
       });
 
-      test(`an interpreter that is killed says so, loses no output and is replaced (${language})`, async () => {
+      test(`a killed interpreter is reported, loses no output and is replaced (${language})`, async () => {
         await withSandbox(language, {}, async (sandbox) => {
           const code =
             language === 'python'

@@ -109,7 +109,7 @@ describe('results of the image data', { concurrency: false }, () => {
   });
   after(() => box.remove());
 
-  test('plt.show() shows at once, what is open at the end comes last, and each figure once', async () => {
+  test('plt.show() shows at once, open figures come at the end, and each figure once', async () => {
     const order: string[] = [];
     await box.runCode(
       'import matplotlib.pyplot as plt\nprint("one"); plt.plot([1, 2]); plt.show()\nprint("two"); fig, ax = plt.subplots(); ax.bar([1], [2])\nprint("three")\nfig',

@@ -31,7 +31,7 @@ test('wait prints how the main command ended, in codes of a shell', async () => 
   await svc.succeed(['rm', 'fine', 'three', 'signalled', 'never']);
 });
 
-test('kill ends what ignores every request to end, and hands on other signals', async () => {
+test('kill ends a process that ignores SIGTERM, and forwards other signals', async () => {
   const { svc } = cli;
   const script = 'trap "" TERM; trap "echo told" USR1; echo up; while :; do sleep 0.1; done';
   await svc.succeed(['run', '-d', '--name', 'stubborn', BUSYBOX, 'sh', '-c', script]);
@@ -46,7 +46,7 @@ test('kill ends what ignores every request to end, and hands on other signals', 
   await svc.succeed(['rm', 'stubborn']);
 });
 
-test('attach shows what is written from now on, and ends as the main command does', async () => {
+test('attach shows new output, and exits with the code of the main command', async () => {
   const { svc } = cli;
   const script =
     'echo before; until [ -e /go ]; do echo tick; sleep 0.1; done; echo after; echo oops >&2; exit 5';
@@ -188,7 +188,7 @@ test('a terminal whose input is a file ends with it', async () => {
   assert.equal((await svc.run(['exec', '-it', 'box', 'sh', '-c', 'sleep 1; exec sh'])).code, 0);
 });
 
-test('errors name what was typed, and lead on from there', async () => {
+test('errors name the argument, and the next command', async () => {
   const { svc } = cli;
   const small = await svc.run(['run', '-m', '1M', BUSYBOX, 'true']);
   assert.match(small.stderr, /^error: -m\/--memory must be .*\n {2}try: svc run --help\n$/);

@@ -18,7 +18,7 @@ before(async () => {
 after(() => place.clear());
 
 describe('a server that may open no more files', { concurrency: false }, () => {
-  test('answers with errors that pass, and goes on when it may', async () => {
+  test('answers with temporary errors, and recovers', async () => {
     await runNamed('first');
     const pid = await place.webPid();
     const allowed = openFilesLimit(pid);

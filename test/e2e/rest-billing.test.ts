@@ -103,7 +103,7 @@ test('capabilities report the isolation classes of this host, and why one is mis
   assert.ok(body.isolation.classes.every((each: Json) => each.reason.length > 0));
 });
 
-test('what was done is in the audit events, and their chain is whole', async () => {
+test('operations are in the audit events, and their chain is whole', async () => {
   const { body } = await rest('GET', '/events?limit=100');
   const types = new Set(body.data.map((event: Json) => event.event_type));
   for (const type of ['sandbox_created', 'sandbox_started', 'sandbox_stopped', 'sandbox_deleted']) {

@@ -40,7 +40,7 @@ async function untilFull(): Promise<string[]> {
 
 for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {
-    test('what was asked for is there for the next caller, as large and with all of its spec', async () => {
+    test('a requested kind is prepared for the next caller, of the same size and with all of its spec', async () => {
       const resources = { vcpus: 1, memory_mib: 200 };
       const first = await startSandbox(engine, isolation, { resources });
       const likely = async () =>
@@ -79,7 +79,7 @@ for (const isolation of CLASSES) {
       await Promise.all([...made, ...again].map((sandbox) => sandbox.remove()));
     });
 
-    test('kill -9 of the engine leaves nothing of the pool, and what was taken stays', async () => {
+    test('kill -9 of the engine removes the pool, and keeps taken sandboxes', async () => {
       const first = await startSandbox(engine, isolation);
       await untilFull();
       const taken = await startSandbox(engine, isolation);
@@ -107,7 +107,7 @@ test('an image of waiting sandboxes can be removed, and leaves nothing behind', 
   await engine.importBusybox();
 });
 
-test('an engine that stops takes what waits along', async () => {
+test('an engine that stops removes its waiting sandboxes', async () => {
   const sandbox = await startSandbox(engine, 'container');
   const handles = await waitUntilSome();
   await sandbox.remove();

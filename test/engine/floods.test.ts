@@ -140,7 +140,7 @@ for (const isolation of CLASSES) {
       }
     });
 
-    test('a process that is ended takes what it started along', async () => {
+    test('the end of a process ends its children', async () => {
       const sandbox = await startSandbox(engine, isolation);
       const ran = await sandbox.sh('(sleep 1234 & sleep 1235) & sleep 1236', { timeoutMs: 500 });
       assert.equal(ran.reason, 'timeout');

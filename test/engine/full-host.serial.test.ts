@@ -96,7 +96,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
     assert.ok(await isShort());
   });
 
-  test('with space everything works again, and what was written is there', async () => {
+  test('with space everything works again, and written files are complete', async () => {
     await large.remove();
     disk.empty();
     await waitUntil(async () => !(await isShort()), { what: 'the engine sees that there is room' });
@@ -117,7 +117,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
     }
   });
 
-  test('what a sandbox removes goes back to the host, and others may have it', async () => {
+  test('space of removed files goes back to the host and to other sandboxes', async () => {
     const before = disk.freeBytes;
     await container.sh('rm /fill*; sync');
     await waitUntil(() => disk.freeBytes > before + 10 * MIB, { what: 'the host has the space' });

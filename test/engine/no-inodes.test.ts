@@ -24,7 +24,7 @@ function write(volume: string): Promise<unknown> {
   return engine.client.volumes.writeVolumeFile(volume, 'note', Readable.from([Buffer.from('text')]));
 }
 
-test('without inodes on the host what needs one says so, and works when there are some again', async () => {
+test('without inodes on the host operations fail with the reason, and work again with new ones', async () => {
   disk.fillInodes();
   const needy = {
     'a write to a volume that is in use': () => write('in-use'),

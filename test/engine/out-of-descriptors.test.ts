@@ -23,7 +23,7 @@ after(async () => {
 
 describe('an engine that may open no more files', { concurrency: false }, () => {
   for (const isolation of CLASSES) {
-    test(`refuses creates and execs of class ${isolation} for the moment, and goes on when it may`, async () => {
+    test(`refuses creates and execs of class ${isolation} for the moment, and recovers`, async () => {
       const sandbox = await startSandbox(engine, isolation);
       const { pid } = engine;
       const limit = openFilesLimit(pid);

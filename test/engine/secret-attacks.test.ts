@@ -209,7 +209,7 @@ for (const isolation of CLASSES) {
       });
     }
 
-    test('no secret leaves over HTTP/2, and what is clean does', async () => {
+    test('no secret leaves over HTTP/2, and requests without one do', async () => {
       world.forget();
       const { stdout, stderr } = await sandbox.run({ cmd: '/usr/bin/node', args: ['-e', HTTP2_CLIENT] });
       assert.match(stdout, /clean 0/, stderr);
@@ -265,7 +265,7 @@ for (const isolation of CLASSES) {
       assertNothingLeft();
     });
 
-    test('no raw socket goes past the proxy, and no name that is denied leaves as a question', async () => {
+    test('no raw socket bypasses the proxy, and no query of a denied name leaves', async () => {
       const tried = await probe.run(sandbox, ['calls']);
       assert.notEqual(tried['socket_raw'], 'ok');
       assert.notEqual(tried['socket_packet'], 'ok');
@@ -288,7 +288,7 @@ for (const isolation of CLASSES) {
       }
     });
 
-    test('nothing goes past the proxy over UDP on a port that is read', async () => {
+    test('UDP on an intercepted port does not bypass the proxy', async () => {
       world.forget();
       const script = `const socket = require('node:dgram').createSocket('udp4');
         const send = (text, port) => new Promise((done) => socket.send(text, port, '${world.internet.publicAddress}', done));
@@ -304,7 +304,7 @@ for (const isolation of CLASSES) {
   });
 }
 
-test('with the proxy gone its connections end, and none goes on without it', async () => {
+test('without the proxy its connections end, and none bypasses it', async () => {
   const sandbox = await world.startClient('container', world.network());
   try {
     world.forget();

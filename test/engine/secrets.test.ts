@@ -188,7 +188,7 @@ test('a value changes while the sandbox runs, and outlives the engine', async ()
   }
 });
 
-test('a sandbox ends that breaks a rule that says so; one without its value does not start', async () => {
+test('a violation with block_and_terminate ends the sandbox; without the value none starts', async () => {
   const sandbox = await world.startClient(
     'container',
     world.network({}, { on_violation: { type: 'block_and_terminate' } }),

@@ -242,7 +242,7 @@ test('a record that is torn neither keeps the engine from starting nor costs the
   await intact.remove();
 });
 
-test('a second engine on the same data folder refuses and says so', async () => {
+test('a second engine on the same data folder fails with the reason', async () => {
   assert.match(await engine.launchAnother(), /already running/);
   assert.ok((await engine.client.capabilities()).version);
 });

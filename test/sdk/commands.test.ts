@@ -157,7 +157,7 @@ test('a terminal has the size it was given, takes another, and takes Ctrl-C', as
   await reading;
 });
 
-test('a sandbox that does not run says so, and runs commands again once it is started', async () => {
+test('commands in a stopped sandbox fail with its state, and run again once it is started', async () => {
   const { client } = real;
   const sandbox = await Sandbox.create({ client, name: 'stopped', image: BUSYBOX });
   assert.equal((await sandbox.exec('true')).code, 0);

@@ -240,7 +240,7 @@ test('content that fails itself is thrown as it is, and a tree has one time limi
   await assert.rejects(uploadTree(sandbox, join(folder, 'none'), '/tmp/none'), { code: 'ENOENT' });
 });
 
-test('what comes down is never written through a link that stands in the way', async (t) => {
+test('a download is never written through a link in its path', async (t) => {
   const { sandbox } = real;
   const folder = await makeFolder(t);
   await sandbox.shell(

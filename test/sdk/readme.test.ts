@@ -76,7 +76,7 @@ async function compile(folder: string): Promise<void> {
   });
 }
 
-test('every example has something to be held against, and the other way round', () => {
+test('every example has an expected output, and every expected output an example', () => {
   const counts = Map.groupBy(examples(), ({ heading }) => heading);
   assert.deepEqual(
     [...counts].map(([heading, found]) => [heading, found.length]),

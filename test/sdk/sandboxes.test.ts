@@ -53,7 +53,7 @@ test('an ephemeral sandbox is gone after its block, a named one is stopped and c
   await again.remove();
 });
 
-test('a sandbox whose image is unknown is a failed start that says so', async () => {
+test('a sandbox with an unknown image fails its start with the reason', async () => {
   const { client } = real;
   const options = { client, name: 'imageless', image: 'svc/none', spec: { pull_policy: 'never' } } as const;
   const failure = await Sandbox.create(options).catch((error: unknown) => error);

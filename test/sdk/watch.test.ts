@@ -76,7 +76,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
       }
     });
 
-    test('a watch ends with what it watches, and when its owner says so', async () => {
+    test('a watch ends with its path, and when its owner closes it', async () => {
       await sandbox.files.mkdir('/gone');
       const gone = await sandbox.files.watch('/gone', { signal: deadline() });
       await sandbox.files.remove('/gone');
@@ -95,7 +95,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
   });
 }
 
-test('on containers, what is written into a volume from outside is reported too', async () => {
+test('on containers, writes into a volume from outside are reported too', async () => {
   const { client } = real;
   const sandbox = await Sandbox.connect('container', { client });
   await using watch = await sandbox.files.watch('/shared');

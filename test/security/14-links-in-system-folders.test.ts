@@ -110,7 +110,7 @@ for (const { name: runtime } of RUNTIMES) {
       });
     }
 
-    test('links that lead elsewhere stay what they are', async () => {
+    test('links to other places stay unchanged', async () => {
       const reference = `svc/links-${runtime}`;
       await importLinked(runtime, reference, { data: '/srv', home: 'root' });
       const image = { type: 'oci', reference } as const;

@@ -142,7 +142,7 @@ test('results of a sandbox run no script in the dashboard', IN_A_BROWSER, async 
     assert.equal(await page.getByText(/^Left out: .*\(invalid\)/).count(), tables.length + 1);
   });
 
-  await t.test('of what is large as much is drawn as a page can take', async () => {
+  await t.test('of large results only as much is drawn as a page can hold', async () => {
     await run(
       `forge(**{"${TABLE}": {"columns": [{"name": "n", "type": "integer"}] * 200, "rows": [[1] * 200] * 1000, "row_count": 1000, "truncated": False}})`,
     );

@@ -9,7 +9,7 @@ import { HOSTILE_ARGS, makeHostileWorld } from './hostile-world.ts';
 const TEXTS = `[document.title, document.body.textContent, ...[...document.querySelectorAll('[title], [aria-label], [alt], [placeholder]')]
   .flatMap((each) => [each.title, each.ariaLabel, each.alt, each.placeholder])].join(' ')`;
 
-test('what was kept is text on every page of the dashboard', IN_A_BROWSER, async (t) => {
+test('stored hostile texts are plain text on every page of the dashboard', IN_A_BROWSER, async (t) => {
   const dashboard = await startDashboard(t, { args: HOSTILE_ARGS });
   const { page, server, complaints } = dashboard;
   const undo = new AsyncDisposableStack();

@@ -331,7 +331,7 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
   [
     /type=block_and_terminate/,
     REAL,
-    'a sandbox ends that breaks a rule that says so; one without its value does not start',
+    'a violation with block_and_terminate ends the sandbox; without the value none starts',
   ],
   [
     /on_violation/,
