@@ -72,13 +72,13 @@ const USUAL: Readonly<Record<string, string>> = {
 
 /** Made-up names that are still in use. Delete them here as they are renamed; add none. */
 const IN_USE = `
-  Asker askerOf authenticateNobody CallShares ChangeTurns ConnectionShares CpuPlaces createStillbornRemoval
-  Dice Door DoorParts GuestDoor hear hearNetwork hearSupervisor
-  isNews KeptRecord LatestNews MAX_STRANGER_BYTES MAX_STRANGERS MAX_TOLD news
-  NO_ROOM_NEEDED noRoom Patience PATIENCE_MS readVisitor RefusedVisitor RefusedVisitors removeStrangers
-  requireRoom requireRoomToGrow Scene Seat seats startScene STILLBORN_CHECK_MS stranger
-  STRANGER_COST Strangers takeTurn Tell tellWhenToRetry
-  ThreadBudget ThreadShare tmpKeeper Told TOLD_AGAIN_MS ToolScene visitors WebSocketDoor Wish
+  ChangeTurns CpuPlaces
+  Door GuestDoor hearNetwork
+  KeptRecord MAX_STRANGERS
+  PATIENCE_MS readVisitor RefusedVisitor RefusedVisitors removeStrangers
+  requireRoom Seat seats stranger
+  STRANGER_COST
+  ThreadBudget ThreadShare tmpKeeper Told TOLD_AGAIN_MS visitors Wish
 `;
 
 const KEPT = new Set(IN_USE.split(/\s+/).map(wordsOf));
