@@ -9,7 +9,7 @@ test('a password is known by its hash, however it was typed', async () => {
   assert.notEqual(await hashPassword('pass\u00e9'), hash);
 });
 
-test('who has no password is refused with as much work as who has one', async () => {
+test('a user without a password is refused with as much work as one with a password', async () => {
   const hash = await hashPassword('right');
   await isPassword('first', undefined);
   const workOf = async (known: string | undefined) => {

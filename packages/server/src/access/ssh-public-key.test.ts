@@ -29,7 +29,7 @@ test('a fingerprint is the one that ssh-keygen shows', () => {
   assert.equal(parsePublicKey(KNOWN).fingerprint, KNOWN_FINGERPRINT);
 });
 
-test('what is no key, too weak a key or a private key is refused with a reason', () => {
+test('an invalid, weak or private key is refused with a reason', () => {
   const refused: readonly (readonly [string, RegExp])[] = [
     ['', /one line/],
     ['ssh-dss AAAA', /one line/],

@@ -33,7 +33,7 @@ const REST_NAMES = Object.keys(REST_OPERATIONS) as RestOperationName[];
 interface Fixture {
   readonly server: TestServer;
   readonly http: RawHttp;
-  readonly dice: RandomGenerator;
+  readonly random: RandomGenerator;
   /** Counts of answers so far, by status. */
   readonly statuses: Map<number, number>;
 }
@@ -47,7 +47,7 @@ async function open(t: TestContext): Promise<Fixture> {
   server.orchestrator.createAgent = () => agent.connect();
   const http = new RawHttp(server.url, ANSWER_MS);
   t.after(() => http.close());
-  return { server, http, dice: new RandomGenerator(SEED), statuses: new Map() };
+  return { server, http, random: new RandomGenerator(SEED), statuses: new Map() };
 }
 
 /** The objects that paths name, created again after an accepted request has removed them. */
@@ -77,7 +77,7 @@ test(`REST answers ${REQUESTS} mutated requests in words, and names the field th
     if (count % HONEST_EVERY === 0) targets = await targetsOf(fixture);
     const name = REST_NAMES[count % REST_NAMES.length] ?? assert.fail();
     const operation: RestOperation = REST_OPERATIONS[name];
-    const asked = restRequest(operation, targets, fixture.dice);
+    const asked = restRequest(operation, targets, fixture.random);
     const reply = await sendCounted(fixture, asked).catch((error: unknown) =>
       assert.fail(`${describe(name, asked)}: ${String(error)}`),
     );
@@ -97,40 +97,40 @@ test(`REST answers ${REQUESTS} mutated requests in words, and names the field th
 function restRequest(
   operation: RestOperation,
   targets: Readonly<Record<string, string>>,
-  dice: RandomGenerator,
+  random: RandomGenerator,
 ): RawRequest {
   const { method, params, query, headers, output } = operation;
-  const wrong = dice.oneOf(['params', 'query', 'headers', 'body', 'body', 'body', 'nothing']);
-  const { path } = dice.oneOf(pathsOf(operation));
+  const wrong = random.oneOf(['params', 'query', 'headers', 'body', 'body', 'body', 'nothing']);
+  const { path } = random.oneOf(pathsOf(operation));
   const known = Object.keys(params.properties);
-  const broken = wrong === 'params' && known.length > 0 ? dice.oneOf(known) : undefined;
+  const broken = wrong === 'params' && known.length > 0 ? random.oneOf(known) : undefined;
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
-    escape(parameter === broken ? dice.oneOf(HOSTILE_TEXTS) : (targets[parameter] ?? UNKNOWN_ID)),
+    escape(parameter === broken ? random.oneOf(HOSTILE_TEXTS) : (targets[parameter] ?? UNKNOWN_ID)),
   );
-  const sent = bodyOf(operation, wrong === 'body', dice);
+  const sent = bodyOf(operation, wrong === 'body', random);
   return {
     method,
-    path: `/v1${filled}${queryOf(sampleOf(query, dice), wrong === 'query', dice)}`,
-    headers: { ...headersOf(sampleOf(headers, dice), wrong === 'headers', dice), ...sent?.headers },
+    path: `/v1${filled}${queryOf(sampleOf(query, random), wrong === 'query', random)}`,
+    headers: { ...headersOf(sampleOf(headers, random), wrong === 'headers', random), ...sent?.headers },
     ...(sent === undefined ? {} : { body: sent.body }),
     isStream: output === EVENT_STREAM,
   };
 }
 
-function bodyOf({ body: schema }: RestOperation, isWrong: boolean, dice: RandomGenerator) {
+function bodyOf({ body: schema }: RestOperation, isWrong: boolean, random: RandomGenerator) {
   if (schema === null) return undefined;
   const headers: Record<string, string> = schema === BYTES ? {} : JSON_TYPE;
   if (schema === BYTES) return { headers, body: 'bytes' };
-  const value = sampleOf(schema, dice);
-  return { headers, body: isWrong ? mutateJson(value, dice) : JSON.stringify(value) };
+  const value = sampleOf(schema, random);
+  return { headers, body: isWrong ? mutateJson(value, random) : JSON.stringify(value) };
 }
 
-function queryOf(sample: unknown, isWrong: boolean, dice: RandomGenerator): string {
+function queryOf(sample: unknown, isWrong: boolean, random: RandomGenerator): string {
   const entries = Object.entries(sample as Record<string, unknown>).map(
     ([name, value]) => [name, String(value)] as const,
   );
   if (isWrong) {
-    const name = dice.oneOf([
+    const name = random.oneOf([
       ...entries.map(([known]) => known),
       'limit',
       'cursor',
@@ -138,8 +138,8 @@ function queryOf(sample: unknown, isWrong: boolean, dice: RandomGenerator): stri
       '__proto__',
       'wait_for',
     ]);
-    entries.push([name, dice.oneOf(HOSTILE_TEXTS)]);
-    if (dice.below(3) === 0) entries.push([name, 'twice']);
+    entries.push([name, random.oneOf(HOSTILE_TEXTS)]);
+    if (random.below(3) === 0) entries.push([name, 'twice']);
   }
   return entries.length === 0 ? '' : `?${entries.map((entry) => entry.map(escape).join('=')).join('&')}`;
 }
@@ -154,13 +154,13 @@ const HEADER_NAMES = [
 ];
 
 /** This client cannot send control characters in a header. */
-function headersOf(sample: unknown, isWrong: boolean, dice: RandomGenerator): Record<string, string> {
+function headersOf(sample: unknown, isWrong: boolean, random: RandomGenerator): Record<string, string> {
   const headers = Object.fromEntries(
     Object.entries(sample as Record<string, unknown>).map(([name, value]) => [name, String(value)]),
   );
   if (!isWrong) return headers;
-  const text = dice.oneOf(HOSTILE_TEXTS).replaceAll(/[^\x20-\x7e\x80-\xff]/g, '?');
-  return { ...headers, [dice.oneOf([...Object.keys(headers), ...HEADER_NAMES])]: text };
+  const text = random.oneOf(HOSTILE_TEXTS).replaceAll(/[^\x20-\x7e\x80-\xff]/g, '?');
+  return { ...headers, [random.oneOf([...Object.keys(headers), ...HEADER_NAMES])]: text };
 }
 
 /** A lone surrogate cannot be percent-encoded; the bytes of its replacement can. */
@@ -206,14 +206,14 @@ test('JSON-RPC answers mutated calls in words, and names the field that it refus
   let done = 0;
   for (let count = 0; count < REQUESTS / 3; count++) {
     if (count % HONEST_EVERY === 0) await targetsOf(fixture);
-    const method = fixture.dice.oneOf(methods);
-    const params = sampleOf(OPERATIONS[method].input, fixture.dice);
+    const method = fixture.random.oneOf(methods);
+    const params = sampleOf(OPERATIONS[method].input, fixture.random);
     const call = { jsonrpc: '2.0', id: 1, method, params };
     // Mutates the whole call, or more often its parameters.
     const sent =
-      fixture.dice.below(4) === 0
-        ? mutateJson(call, fixture.dice)
-        : `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${mutateJson(params, fixture.dice) || 'null'}}`;
+      fixture.random.below(4) === 0
+        ? mutateJson(call, fixture.random)
+        : `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${mutateJson(params, fixture.random) || 'null'}}`;
     const asked = { method: 'POST', path: '/api/v1/rpc', headers: JSON_TYPE, body: sent };
     const { status, text } = await sendCounted(fixture, asked);
     assert.ok(status < 500, `${describe(method, asked)}: ${status} ${text}`);
@@ -237,10 +237,10 @@ test('MCP tools answer mutated arguments in words, and name the field that they 
   let done = 0;
   for (let count = 0; count < REQUESTS / 3; count++) {
     if (count % HONEST_EVERY === 0) await targetsOf(fixture);
-    const tool = fixture.dice.oneOf(TOOL_LIST);
+    const tool = fixture.random.oneOf(TOOL_LIST);
     const { input: schema } = isToolName(tool) ? OPERATIONS[operationOf(tool)] : WORK_TOOLS[tool];
-    const sample = sampleOf(schema, fixture.dice);
-    const input = mutateJson(sample, fixture.dice) || 'null';
+    const sample = sampleOf(schema, fixture.random);
+    const input = mutateJson(sample, fixture.random) || 'null';
     const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${input}}}`;
     const asked = { method: 'POST', path: '/mcp', headers, body: sent };
     const { status, text } = await sendCounted(fixture, asked);

@@ -22,7 +22,7 @@ test('a client runs a process over the WebSocket', async (t) => {
   assert.deepEqual([code, Buffer.from(stdout).toString()], [7, 'in']);
 });
 
-test('the greeting comes without being asked for, and text from the client means nothing', async (t) => {
+test('the greeting is sent without a request, and text from the client is ignored', async (t) => {
   const server = await startChannelServer(t);
   const { channel, socket } = await openChannel(t, await server.addSandbox());
   assert.ok(channel.agent.readyTimeNs > 0);
@@ -98,7 +98,7 @@ test('members open the channels of their organization below its path, others do 
   assert.equal((await refusalOf({ url, sandboxId, key: await tokenOf(member.id) })).status, 401);
 });
 
-test('a page hands its credential over as a protocol and is not told it back', async (t) => {
+test('a page sends its credential as a subprotocol, and the answer does not repeat it', async (t) => {
   const server = await startChannelServer(t);
   const { url, sandboxId, key } = await server.addSandbox();
   const protocols = ['svc.channel', `svc.bearer.${key}`];
@@ -117,7 +117,7 @@ test('a sandbox that does not run, or was never made, is 409', async (t) => {
   }
 });
 
-test('an engine that is away is 502', async (t) => {
+test('an unavailable engine is 502', async (t) => {
   const server = await startChannelServer(t);
   const address = await server.addSandbox();
   server.orchestrator.goAway();

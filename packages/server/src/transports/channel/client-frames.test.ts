@@ -83,7 +83,7 @@ test('only requests for processes are described, however their maps are laid out
   assert.deepEqual(describeExec(moved), plain);
 });
 
-test('what is said of a request is what a full decoder finds in it', () => {
+test('the reader of requests agrees with a full decoder', () => {
   const anything = fc.oneof(
     fc.string(),
     fc.double(),

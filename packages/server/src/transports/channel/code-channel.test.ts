@@ -77,7 +77,7 @@ async function untilGone({ context }: RestRequest): Promise<never> {
   throw context.signal.reason;
 }
 
-test('runs share a connection, and each is told what is its own', async (t) => {
+test('runs share a connection, and each gets its own events', async (t) => {
   const { lines, requests, say, linesOf } = await startFixture(t, ({ input }) =>
     Promise.resolve(all({ event: 'stdout', data: input.body }, END)),
   );
@@ -107,7 +107,7 @@ test('a run that is asked for again is the same work, if it is the same code', a
   assert.match(first?.id ?? '', /^[0-9a-f]{32}$/);
 });
 
-test('what is wrong with a run is told of this run alone, as a request would have been answered', async (t) => {
+test('an error of a run reaches this run alone, with the body of a REST error', async (t) => {
   const { say, linesOf } = await startFixture(t, () =>
     Promise.reject(new PlatformError('sandbox_not_running', 'start it first')),
   );
@@ -127,7 +127,7 @@ test('what is wrong with a run is told of this run alone, as a request would hav
   assert.match(JSON.stringify(refusals[0]), /"field":"code"/);
 });
 
-test('a bug is told without its message', async (t) => {
+test('a bug is answered without its message', async (t) => {
   const { say, linesOf } = await startFixture(t, () => Promise.reject(new Error('secret')));
   say({ id: 1, run: PYTHON });
   await waitUntil(() => linesOf(1).length === 1);
@@ -188,7 +188,7 @@ test('a run that is cancelled ends, and so does everything when the client leave
   await waitUntil(() => aborted().every(Boolean), { what: 'the end of all runs' });
 });
 
-test('a run that has nothing to tell for a while is told to have begun', async (t) => {
+test('a run without output for a while is reported as begun', async (t) => {
   const { say, linesOf } = await startFixture(t, untilGone);
   say({ id: 1, run: PYTHON });
   await waitUntil(() => linesOf(1).length > 0);
@@ -209,7 +209,7 @@ test('each run counts as a call, and has a place among those at work', async (t)
   await waitUntil(() => calls.taken === 0, { what: 'the places of what was cancelled' });
 });
 
-test('what is noted of a run is in the log; a log that cannot be written ends it', async (t) => {
+test('events of a run are in the audit log; a log that cannot be written ends it', async (t) => {
   const { server, say, linesOf } = await startFixture(t, async (request) => {
     const organization = await server.database
       .selectFrom('organizations')
@@ -281,13 +281,13 @@ test('a client that does not read holds up its own runs, and nothing is kept for
 
 test('each message is answered, or closes its connection with a reason', async (t) => {
   const { open } = await startFixture(t, () => Promise.resolve(all(END)));
-  const dice = new RandomGenerator(SEED);
+  const random = new RandomGenerator(SEED);
   const honest = { id: Number.MAX_SAFE_INTEGER, run: PYTHON };
   const outcomes = { answered: 0, ended: 0 };
   for (let count = 0; count < MESSAGES; count++) {
     const { socket, lines } = await open();
     const closed = closeOf(socket);
-    const message = mutateJson({ id: 1, run: PYTHON, again: { connection: 'c', id: 1 } }, dice);
+    const message = mutateJson({ id: 1, run: PYTHON, again: { connection: 'c', id: 1 } }, random);
     socket.send(message);
     // Behind it, so that the server is seen to go on.
     socket.send(JSON.stringify(honest));

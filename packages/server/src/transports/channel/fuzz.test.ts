@@ -102,7 +102,7 @@ function scripted(receive: (chunk: Uint8Array, stream: Duplex) => void): Duplex 
 test(`of ${FRAMES} mutated frames of clients the sandbox gets what was sent, and no process is missing in the audit`, async (t) => {
   const server = await startChannelServer(t);
   const address = await server.addSandbox();
-  const dice = new RandomGenerator(SEED);
+  const random = new RandomGenerator(SEED);
   let started = 0;
   for (let sent = 0; sent < FRAMES;) {
     const arrived: Uint8Array[] = [];
@@ -113,8 +113,8 @@ test(`of ${FRAMES} mutated frames of clients the sandbox gets what was sent, and
     const socket = await openWebSocket({ after: (end) => void cleanUp.push(end as () => unknown) }, address);
     const frames: Uint8Array[] = [];
     for (let count = 0; count < FRAMES_PER_CONNECTION && sent < FRAMES; count++, sent++) {
-      const [type, payload] = dice.oneOf(REQUESTS);
-      const { bytes, damage } = mutateFrame(count + 1, type, payload, dice);
+      const [type, payload] = random.oneOf(REQUESTS);
+      const { bytes, damage } = mutateFrame(count + 1, type, payload, random);
       frames.push(bytes);
       socket.send(bytes);
       if (damage === 'length') break;
@@ -199,7 +199,7 @@ const CALLS: readonly ((channel: ChannelClient, signal: AbortSignal) => Promise<
 test(`${FRAMES} mutated answers of a sandbox end calls with a result or in words, never in a bug`, async (t) => {
   const server = await startChannelServer(t);
   const { sandboxId } = await server.addSandbox();
-  const dice = new RandomGenerator(SEED);
+  const random = new RandomGenerator(SEED);
   let sent = 0;
   let results = 0;
   for (let call = 0; call < FRAMES / ANSWERS_PER_CALL; call++) {
@@ -209,15 +209,15 @@ test(`${FRAMES} mutated answers of a sandbox end calls with a result or in words
         const [request = chunk] = new FrameSplitter().push(chunk);
         const { id, type: asked } = decodeMessage(request);
         for (let count = 0; count < ANSWERS_PER_CALL; count++, sent++) {
-          const [type, payload] = dice.oneOf(dice.below(5) === 0 ? ANSWERS : answersTo(asked));
-          stream.push(mutateFrame(id, type, payload, dice).bytes);
+          const [type, payload] = random.oneOf(random.below(5) === 0 ? ANSWERS : answersTo(asked));
+          stream.push(mutateFrame(id, type, payload, random).bytes);
         }
         stream.push(null);
       });
     const signal = AbortSignal.timeout(CALL_MS);
     const channel = await server.orchestrator.openChannel(sandboxId, signal);
     const before = sent;
-    await dice
+    await random
       .oneOf(CALLS)(channel, signal)
       .then(
         () => (results += 1),

@@ -88,7 +88,7 @@ test('assets are kept for a year, compressed where that is understood, and nothi
     assert.equal((await get(`/assets/${path}`)).status, 404, path);
 });
 
-test('without a build the page that says how to begin stays, and a build that comes later is found', async (t) => {
+test('without a build the start page is served, and a later build is found', async (t) => {
   const folder = await makeBuild(t);
   const { url } = await startTestServer(t, { dashboard: new DashboardBuild(join(folder, 'build')) });
   const look = async (path: string) => await fetch(`${url}${path}`, { headers: { accept: BROWSER } });

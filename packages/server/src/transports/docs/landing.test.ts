@@ -54,7 +54,7 @@ test('every address that it names answers', async (t) => {
   assert.deepEqual(links, ['/docs', '/openapi.json', '/api/v1/health']);
 });
 
-test('a server with keys says that it asks for one, and tells nothing about any', async (t) => {
+test('a server with keys says that it needs one, and reveals nothing about any', async (t) => {
   const { url } = await startTestServer(t, { signingKey: randomBytes(32) });
   const html = await (await fetch(url, { headers: { accept: BROWSER } })).text();
   assert.match(html, /asks for a key/);
@@ -66,7 +66,7 @@ test('a server with keys says that it asks for one, and tells nothing about any'
   assert.doesNotMatch(other, /SVC_API_KEY|Bearer/);
 });
 
-test('an engine that is away is told on the page, and a scheme of a proxy is kept', async (t) => {
+test('the page shows an unavailable engine, and keeps the scheme of a proxy', async (t) => {
   const { url, orchestrator, health } = await startTestServer(t);
   orchestrator.goAway();
   await waitUntil(() => !health.current.isHealthy, 'that it is away is noticed');

@@ -64,7 +64,7 @@ test('a body whose length nothing announces is 413 too when it is over the limit
   }
 });
 
-test('a client that goes away while it sends its request is no error of the server', async (t) => {
+test('a client that disconnects while it sends its request is no error of the server', async (t) => {
   const lines: string[] = [];
   const sink = new Writable({
     write: (chunk: Buffer, _encoding, done) => {

@@ -90,7 +90,7 @@ test('the oldest silent connection of the address with the most makes room; what
   assert.match(answer.toString(), /answered late/);
 });
 
-test('when all are being served a new one is refused, and taken again when one is free', async (t) => {
+test('when all connections are being served a new one is refused, and admitted when one is free', async (t) => {
   const { waiting, open } = await serve(t);
   for (let count = 0; count < MAX; count++) await open(OTHER, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
   await waitUntil(() => waiting.length === MAX);

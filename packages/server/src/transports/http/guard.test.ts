@@ -59,7 +59,7 @@ test('a page may call us only from our own origin or one that was allowed', () =
   }
 });
 
-test('what tags of a page elsewhere load is refused, what people open and programs ask for is not', () => {
+test('subresources of foreign pages are refused, navigations and requests of programs are not', () => {
   const check = (headers: Readonly<Record<string, string>>) => () =>
     guard({ corsOrigins: ['https://app.example'] }).check({ host: 'localhost:5555', ...headers });
   const from = (site: string, mode: string, target: string) => ({

@@ -264,7 +264,7 @@ test('Prometheus reads counts of calls, sandboxes by state, and whether the engi
   }
 });
 
-test('everything that /metrics tells is in its table, and nothing else; so is what the dashboard of Grafana asks for', async (t) => {
+test('the table lists all series of /metrics and no others, with those of the Grafana dashboard', async (t) => {
   const server = await startTestServer(t);
   await server.call('sandbox.metrics.get', {});
   await waitUntil(async () => (await scrape(server.url)).includes('svc_disk_short'), {

@@ -29,7 +29,7 @@ test('no tool and no resource of another namespace is open to a key', async (t) 
   });
 });
 
-test('what tools change is on record like everything else, with who did it', async (t) => {
+test('changes by tools are recorded like others, with their actor', async (t) => {
   const signingKey = randomBytes(32);
   const server = await startTestServer(t, { signingKey });
   const key = await signKey(signingKey, { namespace: 'team', createdAt: new Date(), expiresAt: null });

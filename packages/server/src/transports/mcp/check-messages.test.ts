@@ -42,7 +42,7 @@ test('wrong parameters are answered -32602 with a sentence that names the field'
   assert.equal((await client.listTools()).tools.length, TOOL_LIST.length);
 });
 
-test('a client that begins wrongly is told what is wrong, and in a batch nothing is run', async (t) => {
+test('an invalid initialize gets a reason, and a batch runs nothing', async (t) => {
   const server = await startTestServer(t);
   const { url } = server;
   const headers = { accept: 'application/json, text/event-stream' };

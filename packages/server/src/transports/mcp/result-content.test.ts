@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { contentOfResults } from './result-content.ts';
 
-test('a model gets each chart once as an image, and is told what is missing', () => {
+test('a model gets each chart once as an image, and a note of what is missing', () => {
   const result = { metadata: {}, is_main_result: false, truncated: false, left_out: [] };
   const tooLarge = { type: 'image/png', bytes: 5, reason: 'too_large', message: 'use a file' } as const;
   assert.deepEqual(

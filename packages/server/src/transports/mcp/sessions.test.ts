@@ -78,7 +78,7 @@ test('a session that the client has ended, or that never was, is not found', asy
   }
 });
 
-test('what is no message, no session or no method is refused, and the server lives on', async (t) => {
+test('invalid messages, sessions and methods are refused, and the server keeps running', async (t) => {
   const { url } = await startTestServer(t);
   const post = async (body: string, headers: Record<string, string> = {}) => {
     const response = await fetch(`${url}/mcp`, { method: 'POST', headers: { ...HEADERS, ...headers }, body });

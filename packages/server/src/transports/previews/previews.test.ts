@@ -229,7 +229,7 @@ test('hosts of previews lead to sandboxes only, and every other host as before',
   assert.equal(call.status, 403);
 });
 
-test('what opens the server stays here, and credentials of the service pass', async (t) => {
+test('credentials of the server are not forwarded, those of the service are', async (t) => {
   const { server, host, preview } = await show(t, (incoming, response) => {
     const { authorization, cookie, ...headers } = incoming.headers;
     response.end([authorization, cookie, headers['x-api-key']].join('|'));

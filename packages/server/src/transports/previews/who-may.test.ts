@@ -79,7 +79,7 @@ test('with keys a name below localhost opens with a token, which the address to 
   assert.equal((await ask(server, `/${search}`, { host })).status, 401);
 });
 
-test('what is public needs no token until it is revoked or its time is over, and has an end', async (t) => {
+test('a public port needs no token until it is revoked or expires, and always expires', async (t) => {
   const { server, host, port, sandboxId } = await show(t, (_incoming, response) => response.end('page'));
   const path = `/sandboxes/${sandboxId}/previews`;
   const endless = await server.rest('POST', path, { body: { port, public: true } });
@@ -102,7 +102,7 @@ test('what is public needs no token until it is revoked or its time is over, and
   assert.equal(await statusOf(), 401);
 });
 
-test('an answer that goes on ends when what opened it is revoked', async (t) => {
+test('an open answer ends when its token is revoked', async (t) => {
   const { server, host, preview, sandboxId } = await show(
     t,
     (_incoming, response) =>

@@ -106,10 +106,10 @@ async function answer(
   const authority = await admit();
   const owner = authority.organization?.slug ?? authority.user?.id ?? `address ${request.ip}`;
   parts.rateLimiter?.take(owner, reply);
-  const sharer = authority.isOperator ? null : owner;
-  const leave = parts.calls.enter(sharer);
+  const shareOwner = authority.isOperator ? null : owner;
+  const leave = parts.calls.enter(shareOwner);
   reply.raw.once('close', leave);
-  claimConnection(request.socket, sharer);
+  claimConnection(request.socket, shareOwner);
   // A body that came with its head is there before this is called.
   let isHeldBack = false;
   const later = setImmediate(() => (isHeldBack = !request.raw.complete));
@@ -127,14 +127,14 @@ async function answer(
   // The handler's output is of the kind that the table says.
   if (operation.output === BYTES) return await sendBytes(reply, output as ByteSource);
   if (operation.output === EVENT_STREAM) {
-    const isAllowed = whetherStill(admit, current);
+    const isAllowed = stillAllowed(admit, current);
     return await sendEvents(reply, output as AsyncIterable<ServerEvent>, { isAllowed });
   }
   return await reply.header('content-type', 'application/json').send(JSON.stringify(output));
 }
 
 /** Checks the permission again while a stream is open, because a stream may never end. */
-function whetherStill(admit: () => Promise<Authority>, { organization }: Authority): () => Promise<boolean> {
+function stillAllowed(admit: () => Promise<Authority>, { organization }: Authority): () => Promise<boolean> {
   return async () => {
     try {
       return (await admit()).organization?.id === organization?.id;

@@ -112,7 +112,7 @@ test('a timeout kills everything the command started and gives back what it had 
   assert.deepEqual(error.data, { code: 'exec_timeout', timeout: seconds, ...said });
 });
 
-test('a command that could not even start in time is told as one that took too long', async (t) => {
+test('a command that could not start in time is reported as timed out', async (t) => {
   const server = await running(t);
   const late = { sandbox: 'a', command: NEVER_STARTS, timeout: 0.02 };
   const { error } = await server.call('sandbox.command.run', late);
@@ -155,7 +155,7 @@ test('commands run concurrently, and a slow one does not delay others', async (t
   assert.equal((await slow).exit_code, 0);
 });
 
-test('a command whose caller goes away is killed', async (t) => {
+test('a command whose caller disconnects is killed', async (t) => {
   const server = await running(t);
   const marker = `3${process.pid}`;
   const gone = new AbortController();

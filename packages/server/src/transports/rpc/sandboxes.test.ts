@@ -243,7 +243,7 @@ test('metrics show every sandbox of the namespace, running or not', async (t) =>
   assert.equal(ghost.error?.message, "Sandbox 'ghost' not found in configuration");
 });
 
-test('a sandbox that ends by itself is seen to have ended, with the reason', async (t) => {
+test('a sandbox that ends on its own is shown as ended, with the reason', async (t) => {
   const server = await startTestServer(t);
   await waitUntil(() => server.health.current.isHealthy);
   await start(server, { image: 'x' });
@@ -258,7 +258,7 @@ test('a sandbox that ends by itself is seen to have ended, with the reason', asy
   assert.equal((await start(server)).result, 'Sandbox a started successfully');
 });
 
-test('a port that is taken fails the start and names the port', async (t) => {
+test('a port in use fails the start and is named', async (t) => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   t.after(() => taken.close());

@@ -38,10 +38,10 @@ test('packets of SSH and SFTP with a wrong field end at most their own connectio
   const login = { host: '127.0.0.1', port: gateway.port, username: 'calm-fox', privateKey };
   const before = await gateway.connect(login);
   const rss = process.memoryUsage().rss;
-  const dice = new RandomGenerator(SEED);
+  const random = new RandomGenerator(SEED);
   const sent = { mutated: 0, afterLogin: 0 };
   for (let visits = 0; sent.mutated < PACKETS; visits += AT_A_TIME) {
-    await Promise.all(Array.from({ length: AT_A_TIME }, () => visit(login, dice, sent)));
+    await Promise.all(Array.from({ length: AT_A_TIME }, () => visit(login, random, sent)));
     if (visits % VISITS_BETWEEN_CHECKS !== 0) continue;
     assert.equal((await run(before, 'true')).code, 0, 'who was there is served');
     const later = await gateway.connect(login);
@@ -57,7 +57,7 @@ test('packets of SSH and SFTP with a wrong field end at most their own connectio
 /** One connection that does all that a member can; from some packet on most of what it sends is wrong. */
 async function visit(
   login: ConnectConfig,
-  dice: RandomGenerator,
+  random: RandomGenerator,
   sent: { mutated: number; afterLogin: number },
 ): Promise<void> {
   const client = new ssh2.Client();
@@ -71,13 +71,13 @@ async function visit(
     isLoggedIn = true;
     doEverything(client, () => answered.resolve());
   });
-  const from = dice.below(2) === 0 ? dice.below(6) : 6 + dice.below(12);
+  const from = random.below(2) === 0 ? random.below(6) : 6 + random.below(12);
   mutateSentBy(client, (payload, place) => {
-    if (place < from || dice.below(3) === 0) return payload;
+    if (place < from || random.below(3) === 0) return payload;
     sent.mutated += 1;
     if (isLoggedIn) sent.afterLogin += 1;
     wrong.resolve();
-    return mutateSsh(payload, dice);
+    return mutateSsh(payload, random);
   });
   const unanswered = wrong.promise.then(() => setTimeout(UNANSWERED_MS, undefined, { ref: false }));
   await Promise.race([closed, answered.promise, unanswered]);

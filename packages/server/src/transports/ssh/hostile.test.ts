@@ -168,10 +168,10 @@ test('keys are exchanged once before a login', async (t) => {
 
 test('a wrong bit in what is sent under keys ends that connection alone', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
-  const dice = new RandomGenerator(1);
+  const random = new RandomGenerator(1);
   for (let round = 0; round < 8; round++) {
     // The key exchange is about 2 KiB from the client; what comes later has a MAC.
-    const at = dice.below(4000);
+    const at = random.below(4000);
     const port = await startTampering(t, gateway.port, at);
     const outcome = await gateway
       .connect({ host: '127.0.0.1', port, username: 'calm-fox', privateKey, readyTimeout: 30_000 })
@@ -304,7 +304,7 @@ async function startTampering(t: TestContext, port: number, at: number): Promise
   return (server.address() as AddressInfo).port;
 }
 
-test('a handshake that goes on byte by byte ends in time, and keeps no place from other addresses', async (t) => {
+test('a handshake sent byte by byte times out, and takes no slot of other addresses', async (t) => {
   const connections = { total: 100, unauthenticated: 8, unauthenticatedPerAddress: 4, newPerAddress: 100 };
   const { gateway, checkServed } = await open(t, { connections, loginMs: 10_000 });
   const slow = Array.from({ length: 12 }, () => connectRaw(t, gateway.port, '127.0.0.2'));

@@ -18,7 +18,7 @@ test('every occurrence is replaced when that is asked for, and the lines are tho
   assert.deepEqual(edit('a\na\n\na', 'a', 'b\nb', true), { text: 'b\nb\nb\nb\n\nb\nb', lines: [1, 2, 4] });
 });
 
-test('a text that is not there, or more than once, is told with what to do', () => {
+test('the error for a missing or repeated text says what to do', () => {
   assert.throws(() => edit('one', 'two', 'x'), {
     code: 'invalid_request',
     message: 'old_text is not in /a; read it again with sandbox_read_file',

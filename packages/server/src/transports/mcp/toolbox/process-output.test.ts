@@ -36,7 +36,7 @@ test('an answer is bounded, and the next one goes on where it ended', async () =
   assert.deepEqual([read.stderr.length, read.nextOffset, read.hasMore], [30_000, '5-30007', true]);
 });
 
-test('what was dropped is told, and passed over', async () => {
+test('dropped messages are reported, and skipped', async () => {
   const dropped = { event: 'dropped', data: { stream: 'stdout', from: 0, to: 100 } };
   const read = await readOutput(events(dropped, output('stdout', Buffer.from('new')), end(RUNNING)), '0-0');
   assert.deepEqual([read.droppedBytes, read.stdout, read.nextOffset], [100, 'new', '103-0']);

@@ -17,7 +17,7 @@ test('every path is found again in its address, which fits the template', () => 
   assert.equal(made, fileUri({ namespace: 'team', sandbox: 'box', path: '/srv/app.py' }));
 });
 
-test('what is no address of a file is none', () => {
+test('other addresses are not those of files', () => {
   for (const uri of [
     'svc://sandboxes/a',
     'svc://sandboxes/a/files',
