@@ -9,7 +9,7 @@ import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixtu
 import { TestEngine } from '../engine/start-engine.ts';
 
 /**
- * The engine has one thread. A guest that keeps it busy gets the share of `engine/src/guest/thread-budget.ts`: the guest
+ * The engine has one thread. A guest that keeps it busy gets the share of `engine/src/guest/token-buckets.ts`: the guest
  * waits, and its neighbours are served. Times are only ever used as upper bounds of what may have happened in them.
  */
 const MIB = 1024 * 1024;

@@ -13,7 +13,7 @@
 #include "loop/descriptors.h"
 #include "loop/loop.h"
 #include "privileges/privileges.h"
-#include "process/seat.h"
+#include "process/spawn-stack.h"
 #include "process/spawn.h"
 #include "wire/activity.h"
 #include "wire/conn.h"
@@ -40,7 +40,7 @@ static int run_as_init(void) {
   children_init(on_stop);
   spawn_init();
   if (!read_profile(&profile)) return fputs("svc-init: SVC_PROFILE must be default, restricted or none\n", stderr), 1;
-  if (!seat_init()) return fputs("svc-init: SVC_SPAWN must be fork or shared\n", stderr), 1;
+  if (!spawn_stack_init()) return fputs("svc-init: SVC_SPAWN must be fork or shared\n", stderr), 1;
   if (!show_cpus()) return fputs("svc-init: SVC_CPUS must be a number of CPUs that are there\n", stderr), 1;
   if (!privileges_init(profile)) return perror("svc-init: cannot lower privileges"), 1;
   if (chdir("/") < 0 || !dial_init(&control_line, &channel_line)) {

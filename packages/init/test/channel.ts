@@ -10,7 +10,7 @@ export interface Frame {
 }
 
 /** Longer than stalls of a busy machine. */
-export const PATIENCE_MS = 60_000;
+export const TIMEOUT_MS = 60_000;
 
 const FLAGS: Readonly<Record<string, number>> = {
   'core.exec.request': 2,
@@ -74,7 +74,7 @@ export class Channel {
   }
 
   /** The first kept frame that matches, taken out; waits for it at most `timeoutMs`. */
-  async take(matches: (frame: Frame) => boolean, what: string, timeoutMs = PATIENCE_MS): Promise<Frame> {
+  async take(matches: (frame: Frame) => boolean, what: string, timeoutMs = TIMEOUT_MS): Promise<Frame> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const index = this.frames.findIndex(matches);
@@ -99,7 +99,7 @@ export class Channel {
     return this.take((frame) => frame.id === id && (frame.flags & 1) === 1, `the answer to ${type}`);
   }
 
-  async untilEnded(timeoutMs = PATIENCE_MS): Promise<void> {
+  async untilEnded(timeoutMs = TIMEOUT_MS): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (!this.ended) await this.#change(deadline, 'the end of the connection');
   }

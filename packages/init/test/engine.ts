@@ -9,7 +9,7 @@ import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { Channel, PATIENCE_MS } from './channel.ts';
+import { Channel, TIMEOUT_MS } from './channel.ts';
 import type { Frame, Payload } from './channel.ts';
 
 const packageDir = join(import.meta.dirname, '..');
@@ -170,7 +170,7 @@ export class Engine {
   }
 
   async #when<T>(find: () => T | undefined, what: string): Promise<T> {
-    const deadline = AbortSignal.timeout(PATIENCE_MS);
+    const deadline = AbortSignal.timeout(TIMEOUT_MS);
     for (;;) {
       const found = find();
       if (found !== undefined) return found;

@@ -27,7 +27,7 @@ import type { EngineOptions } from './engine.ts';
 
 /** Events that the kernel keeps. */
 const KERNEL_QUEUE = Number(readFileSync('/proc/sys/fs/inotify/max_queued_events', 'utf8'));
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 interface Change {
   readonly type: string;
@@ -51,7 +51,7 @@ class Watch {
   static async start(channel: Channel, path: string, recursive = false): Promise<Watch> {
     const watch = new Watch(channel, channel.newId());
     channel.send(watch.id, 'svc.watch.start', { path, recursive });
-    const { payload } = await channel.takeType('svc.watch.started', watch.id, PATIENCE_MS);
+    const { payload } = await channel.takeType('svc.watch.started', watch.id, TIMEOUT_MS);
     assert.match(payload['kind'] as string, /^(dir|file)$/);
     return watch;
   }
@@ -75,7 +75,7 @@ class Watch {
   }
 
   #next(): Promise<Frame> {
-    return this.#channel.take((frame) => frame.id === this.id, 'changes', PATIENCE_MS);
+    return this.#channel.take((frame) => frame.id === this.id, 'changes', TIMEOUT_MS);
   }
 
   #keep(frame: Frame): void {

@@ -26,7 +26,7 @@ export async function copyAtRest(
 ): Promise<string | undefined> {
   const copy = join(folder, 'copy.img');
   try {
-    await requireRoom(image, folder);
+    await requireSpace(image, folder);
     if (devicesByImage().has(image)) await copyLive(liveDisks, image, copy);
     else await copyDisk(image, copy, signal);
     return copy;
@@ -42,7 +42,7 @@ async function copyLive(liveDisks: LiveDisks, image: string, copy: string): Prom
   try {
     await liveDisks.copy(image, copy, { mostMs: MOST_FROZEN_MS, busyMs: BUSY_WAIT_MS });
   } catch (error) {
-    if (PlatformError.is(error) && error.code === 'insufficient_storage') throw tooLittleRoom();
+    if (PlatformError.is(error) && error.code === 'insufficient_storage') throw tooLittleSpace();
     const reason = error instanceof Error ? error.message : String(error);
     const message = `${basename(image)} of a running sandbox could not be copied (${reason}); stop the sandbox, or leave disks out with --no-disks`;
     throw new PlatformError('unavailable', message, { cause: error });
@@ -50,13 +50,13 @@ async function copyLive(liveDisks: LiveDisks, image: string, copy: string): Prom
 }
 
 /** Keeps free space for sandboxes while copying. */
-async function requireRoom(image: string, folder: string): Promise<void> {
+async function requireSpace(image: string, folder: string): Promise<void> {
   const { blocks: taken } = await stat(image);
   const { bavail, blocks, bsize } = await statfs(folder);
-  if (bavail * bsize - taken * STAT_BLOCK_BYTES <= usualReserve(blocks * bsize)) throw tooLittleRoom();
+  if (bavail * bsize - taken * STAT_BLOCK_BYTES <= usualReserve(blocks * bsize)) throw tooLittleSpace();
 }
 
-function tooLittleRoom(): PlatformError {
+function tooLittleSpace(): PlatformError {
   return new PlatformError(
     'insufficient_storage',
     'there is too little room for a copy of a disk, which is made before it goes into the backup; free some, or leave disks out with --no-disks',

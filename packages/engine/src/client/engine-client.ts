@@ -30,7 +30,7 @@ import type {
   NetworkExplanation,
   NetworkLogLine,
   ReadNetworkLog,
-  RefusedVisitors,
+  RefusedConnections,
 } from './network-api.ts';
 import {
   asError,
@@ -211,8 +211,8 @@ export class EngineClient {
     return this.#lines(`/sandboxes/${segment(id)}/network/log?${query(options)}`, signal);
   }
 
-  /** Reports visitors that the publisher of a port did not let in. */
-  async noteRefusedVisitors(id: string, refused: RefusedVisitors, signal?: AbortSignal): Promise<void> {
+  /** Reports connections that the publisher of a port denied. */
+  async noteRefusedConnections(id: string, refused: RefusedConnections, signal?: AbortSignal): Promise<void> {
     await this.#json('POST', `/sandboxes/${segment(id)}/network/log`, refused, signal);
   }
 

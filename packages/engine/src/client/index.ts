@@ -38,8 +38,8 @@ export type {
   NetworkLogEntry,
   NetworkLogLine,
   ReadNetworkLog,
-  RefusedVisitor,
-  RefusedVisitors,
+  RefusedConnection,
+  RefusedConnections,
 } from './network-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
 export { ISOLATIONS, type Isolation } from '../runtime/runtime.ts';

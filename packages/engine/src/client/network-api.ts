@@ -43,8 +43,8 @@ export interface ReadNetworkLog {
   readonly follow?: boolean;
 }
 
-/** A visitor of a published port that was not let in. */
-export interface RefusedVisitor {
+/** A connection to a published port that the policy denied. */
+export interface RefusedConnection {
   readonly address: string;
   /** Port in the sandbox. */
   readonly port: number;
@@ -55,8 +55,8 @@ export interface RefusedVisitor {
   readonly count: number;
 }
 
-export interface RefusedVisitors {
-  readonly visitors: readonly RefusedVisitor[];
-  /** Number of further visitors. */
+export interface RefusedConnections {
+  readonly connections: readonly RefusedConnection[];
+  /** Number of further connections. */
   readonly leftOut: number;
 }

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
-import { ThreadBudget } from '../guest/thread-budget.ts';
+import { TokenBuckets } from '../guest/token-buckets.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
@@ -16,7 +16,7 @@ import { chooseAddressPool } from '../network/choose-address-pool.ts';
 import { LinuxNetwork } from '../network/linux-network.ts';
 import { LiveDisks } from '../rootfs/live-disk.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
-import { CpuPlaces } from '../runtime/cpu-places.ts';
+import { CpuAllocator } from '../runtime/cpu-allocator.ts';
 import { readHostAbilities } from '../runtime/host-abilities.ts';
 import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
 import { RUNTIMES } from '../runtime/runtimes.ts';
@@ -84,13 +84,13 @@ export async function buildKit(
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();
-  const { places, ...host } = readPlaces();
+  const { cpus, ...host } = readHostResources();
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const memory = await ProbeMemory.open(dataFolder, config.path, bootId);
   const probed = await chooseRuntimes(
-    makeRuntimes(config, { hostCalls, cgroups: host.cgroups, places }),
+    makeRuntimes(config, { hostCalls, cgroups: host.cgroups, cpus }),
     config.isolation,
     logger,
     signal,
@@ -113,7 +113,7 @@ export async function buildKit(
     network,
     volumes,
     guestFolders,
-    threadBudget: new ThreadBudget(),
+    tokenBuckets: new TokenBuckets(),
     ...probed,
     ...host,
     tuning: config.isTuned ? { quickMoves: new QuickMoves(host.cgroups.layout) } : null,
@@ -133,13 +133,13 @@ export async function buildKit(
   };
 }
 
-/** The cgroups and limits of this host, and the CPUs that sandboxes get in turn. */
-function readPlaces() {
+/** The cgroups, resource limits and CPUs of this host. */
+function readHostResources() {
   const cgroups = new Cgroups();
   const { cpus, rlimits } = readHostAbilities(cgroups.layout);
   return {
     cgroups,
-    places: new CpuPlaces(cpus.length),
+    cpus: new CpuAllocator(cpus.length),
     rlimitCeilings: rlimits,
   };
 }
@@ -171,7 +171,7 @@ function makeVolumes(
   return new DiskVolumes({ folder: join(dataFolder, 'volumes'), hostCalls, initProgram, space, logger });
 }
 
-/** For as many creates as somebody makes one after the other without a pause. */
+/** For as many creates as a client makes one after the other without a pause. */
 const READY_DISKS = 3;
 
 function makeRootfs(
@@ -260,7 +260,7 @@ function programOf({ runtimePaths }: EngineConfig, { name }: Runtime): string {
 
 function makeRuntimes(
   config: EngineConfig,
-  means: { readonly hostCalls: SvcHostCalls; readonly cgroups: Cgroups; readonly places: CpuPlaces },
+  means: { readonly hostCalls: SvcHostCalls; readonly cgroups: Cgroups; readonly cpus: CpuAllocator },
 ): Runtime[] {
   const probe = {
     hostCalls: means.hostCalls,

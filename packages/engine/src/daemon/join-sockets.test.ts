@@ -137,21 +137,21 @@ test('the guest sees the end of a caller after the owner of the caller was told'
   assert.deepEqual(order, ['owner', 'guest']);
 });
 
-test('before each write to the guest its owner is told, and of nothing else', async () => {
+test('the owner is called before each write to the guest, and only then', async () => {
   const caller = await pair({ allowHalfOpen: true });
   const guest = await pair();
-  let told = 0;
+  let calls = 0;
   caller.far.write('early');
   await once(caller.near, 'readable');
   await setImmediate();
-  joinSockets(caller.near, guest.near, () => told++);
+  joinSockets(caller.near, guest.near, () => calls++);
   for (const [index, text] of ['early', 'late', 'later'].entries()) {
     if (index > 0) caller.far.write(text);
-    assert.deepEqual([String(await once(guest.far, 'data')), told], [text, index + 1]);
+    assert.deepEqual([String(await once(guest.far, 'data')), calls], [text, index + 1]);
   }
   guest.far.write('back');
   await once(caller.far, 'data');
-  assert.equal(told, 3);
+  assert.equal(calls, 3);
 });
 
 test('guests that flood, a caller that reads them and one that does not, hold up no other session', async () => {

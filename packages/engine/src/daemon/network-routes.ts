@@ -2,14 +2,14 @@ import { PlatformError } from '@svc/contract/errors';
 import type {
   ExplainNetwork,
   ReadNetworkLog,
-  RefusedVisitor,
-  RefusedVisitors,
+  RefusedConnection,
+  RefusedConnections,
 } from '../client/network-api.ts';
 import { parseAddress } from '../policy/address.ts';
 import { ceilingsOf } from '../policy/ceiling.ts';
 import type { Direction, Protocol } from '../policy/resolve-policy.ts';
 import { explainNetwork } from '../sandboxes/explain-network.ts';
-import { noteDecision } from '../sandboxes/hear-network.ts';
+import { noteDecision } from '../sandboxes/watch-network.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { fields, optional, readId, readNetworkCeiling, readSecretValues, required } from './fields.ts';
@@ -30,11 +30,11 @@ export function networkRoutes(kit: Pick<Kit, 'network' | 'events' | 'logger'>, s
       return undefined;
     },
     'POST /sandboxes/:id/network/log': async (call) => {
-      const { visitors, leftOut } = readRefused(await call.json());
+      const { connections, leftOut } = readRefused(await call.json());
       const sandbox = find(call);
-      for (const { count, ...visitor } of visitors) {
-        const decidedBy = visitor.rule === null ? 'default' : 'rule';
-        const decision = { kind: 'ingress', verdict: 'deny', host: null, decidedBy, ...visitor } as const;
+      for (const { count, ...connection } of connections) {
+        const decidedBy = connection.rule === null ? 'default' : 'rule';
+        const decision = { kind: 'ingress', verdict: 'deny', host: null, decidedBy, ...connection } as const;
         noteDecision(kit, sandbox, decision, count);
       }
       sandbox.networkLog.leaveOut(leftOut);
@@ -77,15 +77,15 @@ function readLogQuery(query: URLSearchParams): ReadNetworkLog {
   return { after, follow: query.get('follow') === 'true', ...(verdict === null ? {} : { verdict }) };
 }
 
-function readRefused(body: unknown): RefusedVisitors {
+function readRefused(body: unknown): RefusedConnections {
   const given = fields(body);
-  const visitors = given['visitors'];
-  if (!Array.isArray(visitors)) throw invalid('visitors', 'must be a list');
-  return { visitors: visitors.map(readVisitor), leftOut: readCount(given, 'leftOut') };
+  const connections = given['connections'];
+  if (!Array.isArray(connections)) throw invalid('connections', 'must be a list');
+  return { connections: connections.map(readConnection), leftOut: readCount(given, 'leftOut') };
 }
 
-function readVisitor(visitor: unknown): RefusedVisitor {
-  const given = fields(visitor);
+function readConnection(connection: unknown): RefusedConnection {
+  const given = fields(connection);
   const address = required(given, 'address', 'string');
   if (parseAddress(address) === null) throw invalid('address', 'must be an address');
   const protocol = given['protocol'];

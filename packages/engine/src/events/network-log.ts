@@ -2,28 +2,28 @@ import { Notifier } from '@svc/contract/async';
 import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '../client/network-api.ts';
 import type { NetworkDecision } from '../policy/network-decision.ts';
 
-/** Of what was denied, and of what was allowed, so that neither pushes the other out. */
-const KEPT = { deny: 256, allow: 128 } as const;
-/** What happens again is shown again after this time, with its count. */
-const SHOWN_AGAIN_MS = 10_000;
-/** And told to whoever keeps a record after this. */
-const TOLD_AGAIN_MS = 60_000;
+/** Denied and allowed decisions have a limit each, so that neither evicts the other. */
+const MAX_ENTRIES = { deny: 256, allow: 128 } as const;
+/** A repeated decision gets a new sequence after this time, with its count. */
+const NEW_SEQUENCE_MS = 10_000;
+/** And is reported as an event again after this time. */
+const NEW_EVENT_MS = 60_000;
 const MAX_TEXT = 253;
 
-interface Kept {
+interface Stored {
   entry: NetworkLogEntry;
   shownAt: number;
-  toldAt: number;
+  reportedAt: number;
 }
 
 /**
- * What was decided about the network of one sandbox, in memory. What repeats is one entry with a count, so a sandbox that tries the same
- * again and again fills nothing. Sequences begin with the time in microseconds and keep growing over a restart of the engine, which begins
+ * The network decisions of one sandbox, in memory. Repeated decisions are one entry with a count, so that a sandbox cannot fill the log by
+ * repeating a connection. Sequences begin with the time in microseconds and keep growing over a restart of the engine, which begins
  * with an empty log.
  */
 export class NetworkLog {
-  /** By what is the same about repeated decisions; in the order of their sequences. */
-  readonly #kept = new Map<string, Kept>();
+  /** Keys are the fields that repeated decisions share; ordered by sequence. */
+  readonly #stored = new Map<string, Stored>();
   readonly #notifier = new Notifier();
   #sequence = Date.now() * 1000;
   #leftOut = 0;
@@ -36,8 +36,8 @@ export class NetworkLog {
     const key = JSON.stringify([kind, verdict, host, address, port, protocol, decidedBy, rule, secret]);
     const now = Date.now();
     const time = new Date(now).toISOString();
-    const before = this.#kept.get(key);
-    if (before !== undefined && now - before.shownAt < SHOWN_AGAIN_MS) {
+    const before = this.#stored.get(key);
+    if (before !== undefined && now - before.shownAt < NEW_SEQUENCE_MS) {
       before.entry = { ...before.entry, time, count: before.entry.count + count };
       return false;
     }
@@ -58,33 +58,33 @@ export class NetworkLog {
       secret,
       ...repeated,
     };
-    const isFresh = before === undefined || now - before.toldAt >= TOLD_AGAIN_MS;
-    this.#kept.delete(key);
-    this.#kept.set(key, { entry, shownAt: now, toldAt: isFresh ? now : before.toldAt });
-    this.#makeRoom(verdict);
+    const isFresh = before === undefined || now - before.reportedAt >= NEW_EVENT_MS;
+    this.#stored.delete(key);
+    this.#stored.set(key, { entry, shownAt: now, reportedAt: isFresh ? now : before.reportedAt });
+    this.#evict(verdict);
     this.#notifier.notify();
     return isFresh;
   }
 
-  /** What was denied besides. */
+  /** Counts denials that have no entry. */
   leaveOut(count: number): void {
     if (count === 0) return;
     this.#leftOut += count;
     this.#notifier.notify();
   }
 
-  /** Those who follow look whether it is over. */
+  /** Readers that follow check `isOver` again. */
   wake(): void {
     this.#notifier.notify();
   }
 
-  /** What is kept behind `after`, oldest first; with `follow` also what comes, until `isOver`. How much was left out comes last. */
+  /** Entries behind `after`, oldest first; with `follow` also new ones, until `isOver`. The number of denials without an entry comes last. */
   async *read(
     { after = 0, verdict, follow = false }: ReadNetworkLog,
     signal: AbortSignal,
     isOver: () => boolean,
   ): AsyncGenerator<NetworkLogLine> {
-    // A place ahead of us is one from before the clock of the host was set back.
+    // A cursor ahead of our sequence is from before the clock of the host was set back.
     let last = after > this.#sequence ? 0 : after;
     let leftOut = 0;
     while (!signal.aborted) {
@@ -102,16 +102,16 @@ export class NetworkLog {
   }
 
   #after(sequence: number, verdict: ReadNetworkLog['verdict']): NetworkLogEntry | undefined {
-    return this.#kept
+    return this.#stored
       .values()
       .find(({ entry }) => entry.sequence > sequence && (verdict ?? entry.verdict) === entry.verdict)?.entry;
   }
 
-  #makeRoom(verdict: NetworkLogEntry['verdict']): void {
-    const same = [...this.#kept].filter(([, { entry }]) => entry.verdict === verdict);
+  #evict(verdict: NetworkLogEntry['verdict']): void {
+    const same = [...this.#stored].filter(([, { entry }]) => entry.verdict === verdict);
     const [oldest] = same;
-    if (oldest === undefined || same.length <= KEPT[verdict]) return;
-    this.#kept.delete(oldest[0]);
+    if (oldest === undefined || same.length <= MAX_ENTRIES[verdict]) return;
+    this.#stored.delete(oldest[0]);
     if (verdict === 'deny') this.#leftOut += oldest[1].entry.count;
   }
 }

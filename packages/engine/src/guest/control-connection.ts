@@ -19,7 +19,7 @@ import {
   type ProcessOutput,
   type ProcessState,
 } from './guest-messages.ts';
-import type { ThreadShare } from './thread-budget.ts';
+import type { TokenBucket } from './token-buckets.ts';
 
 interface ControlListener {
   hello(hello: Hello): void;
@@ -43,7 +43,7 @@ const MESSAGE_COST = 8 * 1024;
  */
 export class ControlConnection {
   readonly #socket: Socket;
-  readonly #share: ThreadShare;
+  readonly #bucket: TokenBucket;
   readonly #listener: ControlListener;
   readonly #splitter = new FrameSplitter();
   readonly #pending = new Map<number, (outcome: Message | Error) => void>();
@@ -51,14 +51,14 @@ export class ControlConnection {
   #isGreeted = false;
   #holding: NodeJS.Timeout | undefined;
 
-  constructor(socket: Socket, share: ThreadShare, listener: ControlListener) {
+  constructor(socket: Socket, bucket: TokenBucket, listener: ControlListener) {
     this.#socket = socket;
-    this.#share = share;
+    this.#bucket = bucket;
     this.#listener = listener;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.once('close', () => {
       clearTimeout(this.#holding);
-      share.release();
+      bucket.release();
       for (const settle of this.#pending.values()) settle(cutOff());
       this.#pending.clear();
       listener.closed();
@@ -96,10 +96,10 @@ export class ControlConnection {
   }
 
   #receive(chunk: Buffer): void {
-    this.#share.spend(chunk.length);
+    this.#bucket.spend(chunk.length);
     try {
       for (const frame of this.#splitter.push(chunk)) {
-        this.#share.spend(MESSAGE_COST);
+        this.#bucket.spend(MESSAGE_COST);
         this.#handle(decodeMessage(frame));
       }
     } catch {
@@ -112,7 +112,7 @@ export class ControlConnection {
   /** Checks again after the wait: with more active guests each share is smaller. */
   #holdWhileOver(): void {
     clearTimeout(this.#holding);
-    const waitMs = this.#share.waitMs();
+    const waitMs = this.#bucket.waitMs();
     if (waitMs === 0) this.#socket.resume();
     else if (!this.#socket.destroyed) {
       this.#socket.pause();

@@ -10,7 +10,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { decodeMessage, encodeMessage, FrameSplitter } from '@svc/contract/frames';
 import fc from 'fast-check';
 import { GuestLink, type GuestListener } from './guest-link.ts';
-import { ThreadBudget } from './thread-budget.ts';
+import { TokenBuckets } from './token-buckets.ts';
 
 interface Fixture {
   readonly link: GuestLink;
@@ -22,7 +22,7 @@ interface Fixture {
   readonly dial: (kind: 'C' | 'S', connection: number, token?: string) => Promise<Socket>;
 }
 
-async function listen(t: TestContext, budget?: ThreadBudget): Promise<Fixture> {
+async function listen(t: TestContext, buckets?: TokenBuckets): Promise<Fixture> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-link-'));
   const token = randomBytes(32).toString('hex');
   const seen: string[] = [];
@@ -38,7 +38,7 @@ async function listen(t: TestContext, budget?: ThreadBudget): Promise<Fixture> {
     wasOutOfMemory: async () => true,
     wereForksRefused: () => false,
   };
-  const link = await GuestLink.listen(folder, token, listener, budget);
+  const link = await GuestLink.listen(folder, token, listener, buckets);
   const sockets: Socket[] = [];
   t.after(async () => {
     for (const socket of sockets) socket.destroy();
@@ -64,11 +64,11 @@ async function closed(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => void socket.once('close', () => resolve()));
 }
 
-test('whoever does not know the token is dropped and not heard', async (t) => {
+test('a connection with a wrong token is dropped unread', async (t) => {
   const { link, dial, seen } = await listen(t);
-  const stranger = await dial('C', 0, randomBytes(32).toString('hex'));
-  stranger.write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await closed(stranger);
+  const dialled = await dial('C', 0, randomBytes(32).toString('hex'));
+  dialled.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await closed(dialled);
   assert.equal(link.isConnected, false);
   assert.deepEqual(seen, []);
 });
@@ -119,9 +119,9 @@ test('a client that waits for a session is told when svc-init is gone', async (t
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await waitUntil(() => seen.includes('connected'));
   const waiting = [1, 2].map(() => link.takeSession(AbortSignal.timeout(5000)));
-  const told = waiting.map((session) => assert.rejects(session, { code: 'unavailable' }));
+  const rejections = waiting.map((session) => assert.rejects(session, { code: 'unavailable' }));
   control.destroy();
-  await Promise.all(told);
+  await Promise.all(rejections);
   assert.deepEqual(seen.slice(-1), ['disconnected']);
 });
 
@@ -135,7 +135,7 @@ test('a new control connection takes the place of the old one, whose requests fa
   assert.equal(seen.at(-1), 'asked', 'before it is sent');
   const asked = seen.length;
   const peeked = assert.rejects(link.peek('svc.count', AbortSignal.timeout(60_000)), { code: 'unavailable' });
-  assert.equal(seen.length, asked, 'who only looks wakes nobody');
+  assert.equal(seen.length, asked, 'a peek is not reported');
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await Promise.all([pending, peeked]);
   await waitUntil(() => seen.filter((event) => event === 'connected').length === 2);
@@ -178,7 +178,7 @@ test('a guest that greets twice, or says more at once than svc-init would, is no
   assert.equal(link.isConnected, false);
 });
 
-test('whatever a hostile guest sends on its control connection, the engine lives and hears the next one', async (t) => {
+test('random bytes on a control connection do not stop the engine from accepting the next one', async (t) => {
   const { dial, seen } = await listen(t);
   const garbage = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
@@ -214,16 +214,16 @@ test('whatever a hostile guest sends on its control connection, the engine lives
   await waitUntil(() => seen.includes('connected'));
 });
 
-/** A clock that the test moves by hand, for a budget of 4 MiB a second. */
-function slowBudget(): { readonly clock: { ms: number }; readonly budget: ThreadBudget } {
+/** A clock that the test moves by hand, for a buckets of 4 MiB a second. */
+function slowBuckets(): { readonly clock: { ms: number }; readonly buckets: TokenBuckets } {
   const clock = { ms: 0 };
   const limits = { totalPerSecond: 2 ** 24, perSecond: 2 ** 22, burst: 2 ** 20 };
-  return { clock, budget: new ThreadBudget(limits, () => clock.ms) };
+  return { clock, buckets: new TokenBuckets(limits, () => clock.ms) };
 }
 
 test('a guest that says more than its share is not read from: it waits, and the engine holds next to nothing', async (t) => {
-  const { budget } = slowBudget();
-  const { dial, seen, heard } = await listen(t, budget);
+  const { buckets } = slowBuckets();
+  const { dial, seen, heard } = await listen(t, buckets);
   const control = await dial('C', 0);
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
   const data = new Uint8Array(64 * 1024);
@@ -231,7 +231,7 @@ test('a guest that says more than its share is not read from: it waits, and the 
   for (let count = 0; count < 256; count++) control.write(piece);
   await waitUntil(() => heard.bytes > 0);
   await waitUntil(() => control.writableLength > 0);
-  // Time stands still for the budget: however often the engine looks, nothing more is read.
+  // Time stands still for the buckets: however often the engine looks, nothing more is read.
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(heard.bytes <= 2 ** 20 + 2 ** 17, `${heard.bytes} bytes were heard in no time`);
   assert.ok(control.writableLength > 2 ** 23, 'the guest still has most of it');
@@ -239,8 +239,8 @@ test('a guest that says more than its share is not read from: it waits, and the 
 });
 
 test('many small messages cost as much as few large ones', async (t) => {
-  const { budget } = slowBudget();
-  const { dial, heard } = await listen(t, budget);
+  const { buckets } = slowBuckets();
+  const { dial, heard } = await listen(t, buckets);
   const control = await dial('C', 0);
   const payload = { key: 'k', stream: 'stdout', offset: 0, data: Buffer.from('y') };
   const one = encodeMessage(0, 'svc.process.output', payload);
@@ -250,27 +250,31 @@ test('many small messages cost as much as few large ones', async (t) => {
   assert.ok(heard.bytes < 1000, `${heard.bytes} messages were acted on in no time`);
 });
 
-test('whoever dials without end finds nobody there, svc-init stays and comes in again', async (t) => {
-  const { clock, budget } = slowBudget();
-  const { link, dial, seen, path } = await listen(t, budget);
+test('the socket of a guest that keeps dialling is closed for a while; svc-init stays connected and can dial again', async (t) => {
+  const { clock, buckets } = slowBuckets();
+  const { link, dial, seen, path } = await listen(t, buckets);
   const control = await dial('C', 0);
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await waitUntil(() => seen.includes('connected'));
   let accepted = 0;
   for (let count = 0; count < 1000 && existsSync(path); count++) {
-    const stranger = connect(path);
-    t.after(() => stranger.destroy());
-    accepted += await once(stranger, 'connect').then(
+    const dialled = connect(path);
+    t.after(() => dialled.destroy());
+    accepted += await once(dialled, 'connect').then(
       () => 1,
       () => 0,
     );
-    stranger.on('error', () => {});
+    dialled.on('error', () => {});
     if (count === 0) await dial('S', 1);
   }
-  assert.ok(!existsSync(path), 'the door is shut');
-  assert.ok(accepted <= 200, `${accepted} were let in`);
+  assert.ok(!existsSync(path), 'the socket is closed');
+  assert.ok(accepted <= 200, `${accepted} were accepted`);
   assert.ok(link.isConnected);
-  assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 1, 'who was in is in');
+  assert.equal(
+    (await link.takeSession(AbortSignal.timeout(60_000))).connection,
+    1,
+    'connections that exist stay',
+  );
   clock.ms += 60_000;
   await waitUntil(() => existsSync(path));
   await dial('S', 2);
@@ -278,8 +282,8 @@ test('whoever dials without end finds nobody there, svc-init stays and comes in 
 });
 
 test('svc-init may dial as often as it is asked to', async (t) => {
-  const { budget } = slowBudget();
-  const { link, dial, seen, path } = await listen(t, budget);
+  const { buckets } = slowBuckets();
+  const { link, dial, seen, path } = await listen(t, buckets);
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await waitUntil(() => seen.includes('connected'));
   for (let number = 1; number <= 300; number++) {

@@ -4,10 +4,10 @@ import { abortable } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import type { Message, Payload } from '@svc/contract/frames';
 import { ControlConnection } from './control-connection.ts';
-import { GuestDoor } from './guest-door.ts';
+import { GuestServer } from './guest-server.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from './guest-messages.ts';
 import type { Preamble } from './preamble.ts';
-import { ThreadBudget } from './thread-budget.ts';
+import { TokenBuckets } from './token-buckets.ts';
 
 /** What a sandbox tells its engine, and when something is asked of it. */
 export interface GuestListener {
@@ -45,29 +45,29 @@ const DIAL_AGAIN_MS = 250;
  */
 export class GuestLink {
   readonly #listener: GuestListener;
-  readonly #budget: ThreadBudget;
+  readonly #buckets: TokenBuckets;
   readonly #spares: GuestSession[] = [];
   readonly #waiting: PromiseWithResolvers<GuestSession>[] = [];
   #control: ControlConnection | undefined;
   #spent = 0;
   #replacing: NodeJS.Timeout | undefined;
 
-  #door: GuestDoor | undefined;
+  #server: GuestServer | undefined;
 
-  private constructor(listener: GuestListener, budget: ThreadBudget) {
+  private constructor(listener: GuestListener, buckets: TokenBuckets) {
     this.#listener = listener;
-    this.#budget = budget;
+    this.#buckets = buckets;
   }
 
-  /** `budget` is shared by all sandboxes of an engine. */
+  /** `buckets` are shared by all sandboxes of an engine. */
   static async listen(
     folder: string,
     token: string,
     listener: GuestListener,
-    budget = new ThreadBudget(),
+    buckets = new TokenBuckets(),
   ): Promise<GuestLink> {
-    const link = new GuestLink(listener, budget);
-    link.#door = await GuestDoor.open(folder, token, budget.share(), (preamble, socket) =>
+    const link = new GuestLink(listener, buckets);
+    link.#server = await GuestServer.open(folder, token, buckets.create(), (preamble, socket) =>
       link.#enter(preamble, socket),
     );
     return link;
@@ -125,8 +125,8 @@ export class GuestLink {
   /** After svc-init has ended: until clients have what it said last, or the time is over. */
   async drain(): Promise<void> {
     for (const spare of this.#spares) spare.socket.destroy();
-    this.#door?.dropStrangers();
-    const closed = [...(this.#door?.sockets ?? [])].map((socket) =>
+    this.#server?.dropUnauthenticated();
+    const closed = [...(this.#server?.sockets ?? [])].map((socket) =>
       once(socket, 'close').catch(() => undefined),
     );
     const { promise: late, resolve } = Promise.withResolvers<void>();
@@ -138,7 +138,7 @@ export class GuestLink {
   async close(): Promise<void> {
     clearTimeout(this.#replacing);
     this.#spares.length = 0;
-    await this.#door?.close();
+    await this.#server?.close();
   }
 
   #enter({ kind, connection }: Preamble, socket: Socket): void {
@@ -148,7 +148,7 @@ export class GuestLink {
 
   #useControl(socket: Socket): void {
     this.#control?.close();
-    const control = new ControlConnection(socket, this.#budget.share(), {
+    const control = new ControlConnection(socket, this.#buckets.create(), {
       hello: (hello) => {
         control.notify('svc.dial', { count: SPARE_SESSIONS });
         this.#listener.connected(hello);

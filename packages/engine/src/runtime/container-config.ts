@@ -11,7 +11,7 @@ import type { RuntimeSpec } from './runtime.ts';
 export function containerConfig(
   spec: RuntimeSpec,
   host: HostAbilities,
-  takePlace: () => number,
+  allocateCpus: () => number,
 ): GuestConfig {
   const rlimits = grantableRlimits(spec.rlimits, host.rlimits);
   return ociConfig(spec, {
@@ -31,7 +31,7 @@ export function containerConfig(
       { type: 'cgroup' },
     ],
     resources: {
-      ...guestResources(spec, host, { firstCpu: takePlace(), memoryMib: spec.memoryMib }),
+      ...guestResources(spec, host, { firstCpu: allocateCpus(), memoryMib: spec.memoryMib }),
       ...(host.limitsProcesses ? { pids: { limit: taskLimit(spec.maxProcesses) } } : {}),
     },
     rlimits,

@@ -15,7 +15,7 @@ import type { RuntimeSpec } from './runtime.ts';
 export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfig {
   const rlimits = [...spec.rlimits.filter(({ resource }) => resource !== 'nproc'), processLimit(spec)];
   return ociConfig(spec, {
-    mounts: [...systemMounts(spec), ...cpuFiles(spec), ...tmpKeeper(spec), ...requestedMounts(spec)],
+    mounts: [...systemMounts(spec), ...cpuFiles(spec), ...mountInsideTmp(spec), ...requestedMounts(spec)],
     initEnvironment: [`SVC_CPUS=${spec.vcpus}`, 'SVC_SPAWN=shared'],
     namespaces: [
       // A new user namespace with the ids of the slot: runsc cannot join an existing one.
@@ -62,7 +62,7 @@ function cpuFiles(spec: RuntimeSpec): OciMount[] {
  * runsc covers an empty /tmp with a tmpfs: files there would count as memory and be lost on a restart. A mount inside /tmp prevents that,
  * so that it stays on the disk of the sandbox.
  */
-function tmpKeeper(spec: RuntimeSpec): OciMount[] {
+function mountInsideTmp(spec: RuntimeSpec): OciMount[] {
   if (spec.mounts.some(({ destination }) => normalize(`${destination}/`) === '/tmp/')) return [];
   const options = ['ro', 'nosuid', 'nodev', 'noexec', 'mode=0555', 'size=4k'];
   return [{ destination: '/tmp/.svc', type: 'tmpfs', source: 'tmpfs', options }];

@@ -4,7 +4,7 @@ import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { isOfLostHelper } from '../host/retry-lost-helper.ts';
 import { Bundles } from './bundle.ts';
-import { CpuPlaces } from './cpu-places.ts';
+import { CpuAllocator } from './cpu-allocator.ts';
 import type { Bundle } from './bundle.ts';
 import { readHostAbilities } from './host-abilities.ts';
 import type { HostAbilities } from './host-abilities.ts';
@@ -31,8 +31,8 @@ export interface OciProgram {
   readonly hasKernel?: boolean;
   /** A folder that must be empty for the program. */
   readonly cover?: string;
-  /** `takePlace` spreads those that are pinned over the CPUs of the host. */
-  configure(spec: RuntimeSpec, host: HostAbilities, takePlace: () => number): GuestConfig;
+  /** `allocateCpus` returns the first CPU for a pinned sandbox. */
+  configure(spec: RuntimeSpec, host: HostAbilities, allocateCpus: () => number): GuestConfig;
   /** The command that starts a bundle and ends when PID 1 runs. */
   command(handle: string, bundle: Bundle): readonly string[];
   /** Called when PID 1 runs. */
@@ -63,7 +63,7 @@ export class OciRuntime implements Runtime {
   readonly #inits = new Map<string, ProcessIdentity>();
   /** Processes of the host, by handle. */
   readonly #kernels = new Map<string, readonly number[]>();
-  readonly #places: CpuPlaces;
+  readonly #cpus: CpuAllocator;
 
   /** `folder` is used by this runtime only; it need not survive a reboot. */
   constructor(program: OciProgram, options: OciOptions) {
@@ -74,7 +74,7 @@ export class OciRuntime implements Runtime {
     this.#hostCalls = options.hostCalls;
     this.#bundles = new Bundles(join(options.folder, 'bundles'));
     this.#host = readHostAbilities(options.cgroups.layout);
-    this.#places = options.places ?? new CpuPlaces(this.#host.cpus.length);
+    this.#cpus = options.cpus ?? new CpuAllocator(this.#host.cpus.length);
     this.#probeMeans = options.probe;
   }
 
@@ -83,8 +83,8 @@ export class OciRuntime implements Runtime {
   }
 
   async start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started> {
-    const takePlace = () => this.#places.take(spec.handle, spec.vcpus);
-    const config = this.#program.configure(spec, this.#host, takePlace);
+    const allocateCpus = () => this.#cpus.allocate(spec.handle, spec.vcpus);
+    const config = this.#program.configure(spec, this.#host, allocateCpus);
     const bundle = this.#bundles.create(spec.handle, config.json);
     try {
       this.#cgroups.makeParent();
@@ -158,7 +158,7 @@ export class OciRuntime implements Runtime {
     }
     this.#inits.delete(handle);
     this.#kernels.delete(handle);
-    this.#places.leave(handle);
+    this.#cpus.free(handle);
   }
 
   async list(): Promise<readonly string[]> {
@@ -203,5 +203,5 @@ export interface OciOptions {
   readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'setPrecision'>;
   readonly probe: ProbeMeans;
   /** Shared by all runtimes that pin sandboxes; a new one by default. */
-  readonly places?: CpuPlaces;
+  readonly cpus?: CpuAllocator;
 }

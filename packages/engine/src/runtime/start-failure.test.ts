@@ -20,12 +20,12 @@ test('a log without errors, or without sense, gives no reason', () => {
   assert.equal(lastComplaint('{"level":"info","msg":"x"}\nnull\n7\n{"level":"error"}\nnot json'), undefined);
 });
 
-test('entries that follow each other without a line break are told apart', () => {
+test('entries that follow each other without a line break are read separately', () => {
   const log = '{"level":"info","msg":"begins"}{"level":"error","msg":"no such device"}';
   assert.equal(lastComplaint(log), 'no such device');
 });
 
-test('neither the token nor the configuration of a sandbox is told, whatever the runtime quotes', () => {
+test('an error contains neither the token nor the configuration that the runtime quotes', () => {
   const initToken = 'ab'.repeat(32);
   // As much of it as is looked at.
   const spec = {
@@ -42,10 +42,10 @@ test('neither the token nor the configuration of a sandbox is told, whatever the
   ];
   for (const msg of quoted) {
     const error = startFailure('runsc', spec, { exitCode: 1, log: JSON.stringify({ level: 'error', msg }) });
-    const told = JSON.stringify([error.message, error.details]);
-    assert.match(told, /starting container/);
-    assert.doesNotMatch(`${told} ${String(error.cause)}`, new RegExp(initToken));
-    assert.doesNotMatch(told, /secret|ociVersion|Version:/);
+    const shown = JSON.stringify([error.message, error.details]);
+    assert.match(shown, /starting container/);
+    assert.doesNotMatch(`${shown} ${String(error.cause)}`, new RegExp(initToken));
+    assert.doesNotMatch(shown, /secret|ociVersion|Version:/);
   }
   const plain = 'error mounting "/data/root/x" to rootfs at "/x": [not a document] no such file';
   const { message } = startFailure('runc', spec, {

@@ -13,11 +13,11 @@ export interface StartEvidence {
 
 /** The error for a failed start: it names the cause and contains no host paths, token or configuration of the sandbox. */
 export function startFailure(runtime: string, spec: RuntimeSpec, evidence: StartEvidence): PlatformError {
-  const told = lastComplaint(evidence.log);
-  const reason = presentable(told ?? unexplained(runtime, evidence), spec);
+  const message = lastComplaint(evidence.log);
+  const reason = presentable(message ?? unexplained(runtime, evidence), spec);
   return new PlatformError('start_failed', `${runtime} could not start the sandbox: ${reason}`, {
     details: { runtime, reason, exitCode: evidence.exitCode },
-    cause: evidence.cause ?? new Error(withoutSecrets(told ?? evidence.log, spec)),
+    cause: evidence.cause ?? new Error(withoutSecrets(message ?? evidence.log, spec)),
   });
 }
 

@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EndReason, SandboxState } from '../client/engine-api.ts';
 import type { NetworkLog } from '../events/network-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { ChangeTurns } from './change-turns.ts';
+import type { ChangeMutex } from './change-mutex.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
-import type { KeptRecord } from './kept-record.ts';
+import type { StoredRecord } from './stored-record.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
 import type { Run } from './run.ts';
@@ -16,8 +16,8 @@ const GONE_CHECK_MS = 5;
 interface CurrentRunParts {
   readonly kit: Kit;
   readonly runtime: Runtime;
-  readonly kept: KeptRecord;
-  readonly turns: ChangeTurns;
+  readonly stored: StoredRecord;
+  readonly mutex: ChangeMutex;
   readonly networkLog: NetworkLog;
   /** A run has ended, by itself or on request, and the record says so. */
   readonly onEnded: () => void;
@@ -44,59 +44,59 @@ export class CurrentRun {
   /** The run is the sandbox's from now on; when it ends by itself, the sandbox ends with it. */
   hold(run: Run): void {
     this.#run = run;
-    const { kit, kept, turns } = this.#parts;
+    const { kit, stored, mutex } = this.#parts;
     run.ended.promise
       .then((end) =>
-        turns.take(async () => {
-          if (this.#run !== run || kept.value.state !== 'running') return;
+        mutex.run(async () => {
+          if (this.#run !== run || stored.value.state !== 'running') return;
           await this.end(end, end.by === 'death' ? 0 : kit.limits.stopGraceMs);
         }),
       )
       .catch((error: unknown) =>
-        kit.logger.error({ error, handle: kept.value.handle }, 'could not end the run'),
+        kit.logger.error({ error, handle: stored.value.handle }, 'could not end the run'),
       );
   }
 
   /** When this fails half-way the sandbox stays `stopping`, and the next call goes on with the same reason. */
   async end(outcome: RunOutcome, graceMs = this.#parts.kit.limits.stopGraceMs): Promise<void> {
-    const { kit, kept, runtime, turns } = this.#parts;
+    const { kit, stored, runtime, mutex } = this.#parts;
     const run = this.#run;
     const timer = new StepTimer();
     this.#ending ??= outcome;
-    if (kept.value.state === 'running') await kept.move('stopping', {});
-    if (run === undefined) await releaseRun(kit, kept.value, runtime, undefined, timer);
+    if (stored.value.state === 'running') await stored.move('stopping', {});
+    if (run === undefined) await releaseRun(kit, stored.value, runtime, undefined, timer);
     else {
       const reason = this.#ending.by === 'request' ? this.#ending.reason : null;
-      const isAlive = () => runtime.isAlive(kept.value.handle);
-      const over = () => turns.wantedAt;
+      const isAlive = () => runtime.isAlive(stored.value.handle);
+      const over = () => mutex.deadline;
       if (run.link.isConnected && graceMs > 0)
         await timer.time('processes', () => shutDown(run, { graceMs, reason, isAlive, over }));
       await this.#release(run, timer);
     }
-    noteStop(kit.logger, kept.journal, kept.value.handle, timer.result());
+    noteStop(kit.logger, stored.journal, stored.value.handle, timer.result());
     await this.#finish(this.#ending);
     this.#ending = undefined;
   }
 
   /** `run`: what has come up before the start failed, if anything has. */
   async failStart(run: Run | undefined, error: unknown, to: SandboxState = 'failed'): Promise<void> {
-    const { kit, kept, networkLog } = this.#parts;
+    const { kit, stored, networkLog } = this.#parts;
     const message = error instanceof Error ? error.message : String(error);
     // What cannot be released now goes with the removal or the next engine; the sandbox must not stay `starting` for it.
     if (run !== undefined) await this.#release(run).catch(this.#logUndo);
     const now = new Date().toISOString();
     const end = { reason: 'start_failed', message, exitCode: null } as const;
-    const base = kept.value.run ?? { bootId: kit.bootId, token: '', startedAt: now, timings: {} };
-    await kept.move(to, { run: { ...base, slot: null, endedAt: now, end } }, message);
+    const base = stored.value.run ?? { bootId: kit.bootId, token: '', startedAt: now, timings: {} };
+    await stored.move(to, { run: { ...base, slot: null, endedAt: now, end } }, message);
     networkLog.wake();
   }
 
   /** Ends what an engine that was killed has left half-way, or what did not outlive it. */
   async endAfterRestart(): Promise<void> {
-    const { kit, kept, runtime } = this.#parts;
-    const { state, run } = kept.value;
+    const { kit, stored, runtime } = this.#parts;
+    const { state, run } = stored.value;
     if (state === 'starting') {
-      await releaseRun(kit, kept.value, runtime).catch(this.#logUndo);
+      await releaseRun(kit, stored.value, runtime).catch(this.#logUndo);
       // `stopped`, not `failed`: nothing is wrong with the sandbox, and it can be started again.
       const error = new Error('the engine was restarted during the start; start it again');
       return await this.failStart(undefined, error, 'stopped');
@@ -110,32 +110,35 @@ export class CurrentRun {
 
   /** Releases everything, without a word in the record: the sandbox is being removed. */
   async discard(): Promise<void> {
-    const { kit, kept, runtime } = this.#parts;
+    const { kit, stored, runtime } = this.#parts;
     await this.#run?.close();
     this.#run = undefined;
-    await releaseRun(kit, kept.value, runtime);
+    await releaseRun(kit, stored.value, runtime);
   }
 
   async #release(run: Run, timer?: StepTimer): Promise<void> {
-    const { kit, kept, runtime } = this.#parts;
+    const { kit, stored, runtime } = this.#parts;
     await run.close();
     run.main.finish();
     this.#run = undefined;
-    await releaseRun(kit, kept.value, runtime, run.slot, timer);
+    await releaseRun(kit, stored.value, runtime, run.slot, timer);
   }
 
   async #finish(outcome: RunOutcome): Promise<void> {
-    const { kept, networkLog, onEnded } = this.#parts;
-    const end = describeEnd(outcome, kept.value);
-    const { run } = kept.value;
+    const { stored, networkLog, onEnded } = this.#parts;
+    const end = describeEnd(outcome, stored.value);
+    const { run } = stored.value;
     const ended = run === null ? null : { ...run, slot: null, endedAt: new Date().toISOString(), end };
-    await kept.move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
+    await stored.move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
     networkLog.wake();
     onEnded();
   }
 
   readonly #logUndo = (error: unknown): void =>
-    this.#parts.kit.logger.error({ error, handle: this.#parts.kept.value.handle }, 'could not undo a start');
+    this.#parts.kit.logger.error(
+      { error, handle: this.#parts.stored.value.handle },
+      'could not undo a start',
+    );
 }
 
 interface ShutDown {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { EventLog } from '../events/event-log.ts';
 import type { GuestFolders, ProcContent } from '../guest/guest-folders.ts';
-import type { ThreadBudget } from '../guest/thread-budget.ts';
+import type { TokenBuckets } from '../guest/token-buckets.ts';
 import type { Images } from '../images/images.ts';
 import type { Network } from '../network/network.ts';
 import type { Rootfs } from '../rootfs/rootfs.ts';
@@ -32,7 +32,7 @@ export interface Kit {
   readonly network: Network;
   readonly volumes: Volumes;
   readonly guestFolders: GuestFolders;
-  readonly threadBudget: ThreadBudget;
+  readonly tokenBuckets: TokenBuckets;
   /** For new sandboxes, in order of preference. */
   readonly runtimes: readonly Runtime[];
   /** For sandboxes that exist: also a runtime that failed its probe can be asked about them. */

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import { refusalReason } from '../guest/guest-messages.ts';
 import { applyPatches } from './apply-patches.ts';
-import type { KeptRecord } from './kept-record.ts';
+import type { StoredRecord } from './stored-record.ts';
 import type { Kit } from './kit.ts';
 import { withoutPatches, type EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
@@ -10,20 +10,20 @@ import { trustAuthority } from './trust-authority.ts';
 /** Prepares a run for its caller: applies the patches and starts the main command. */
 export async function makeUsable(
   kit: Pick<Kit, 'mounts' | 'network'>,
-  kept: KeptRecord,
+  stored: StoredRecord,
   run: Run,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!kept.value.patched && (kept.value.spec.patches ?? []).length > 0) {
-    await applyPatches(kit.mounts, kept.value, run.link, signal);
-    await kept.save(withoutPatches(kept.value));
+  if (!stored.value.patched && (stored.value.spec.patches ?? []).length > 0) {
+    await applyPatches(kit.mounts, stored.value, run.link, signal);
+    await stored.save(withoutPatches(stored.value));
   }
-  await prepareCommands(kit, run, kept.value, signal);
-  const command = commandOf(kept.value);
+  await prepareCommands(kit, run, stored.value, signal);
+  const command = commandOf(stored.value);
   if (command === undefined) return run.restSoon();
   if (run.main.isRunning) return;
   await run.main.start(command, signal);
-  kept.journal.note('debug', `the main command ${command[0]} has been started`);
+  stored.journal.note('debug', `the main command ${command[0]} has been started`);
 }
 
 /**

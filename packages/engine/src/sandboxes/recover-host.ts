@@ -22,7 +22,7 @@ export async function recoverHost(kit: Kit): Promise<readonly EngineRecord[]> {
   });
   const known = records.map((record) => record.handle);
   kit.secrets.keepOnly(new Set(known));
-  await removeStrangers(kit, new Set(known));
+  await removeUnknown(kit, new Set(known));
   await Promise.all([
     kit.network.recover(records.flatMap((record) => keptSlotOf(record, kit.secrets.of(record.handle)))),
     kit.rootfs.recover([...known, ...damaged]),
@@ -35,7 +35,7 @@ export async function recoverHost(kit: Kit): Promise<readonly EngineRecord[]> {
 }
 
 /** Sandboxes that a runtime knows and no record does: their create was cut off. */
-async function removeStrangers({ knownRuntimes, logger }: Kit, known: ReadonlySet<string>): Promise<void> {
+async function removeUnknown({ knownRuntimes, logger }: Kit, known: ReadonlySet<string>): Promise<void> {
   for (const runtime of knownRuntimes) {
     for (const handle of await runtime.list()) {
       if (known.has(handle)) continue;

@@ -63,8 +63,8 @@ export class Run implements GuestListener {
   /** Listens for svc-init, which may be running already (after a restart of the engine) or start soon. */
   static async listen(parts: RunParts): Promise<Run> {
     const run = new Run(parts);
-    const { guestFolders, threadBudget } = parts.kit;
-    run.#link = await GuestLink.listen(guestFolders.of(parts.handle).path, parts.token, run, threadBudget);
+    const { guestFolders, tokenBuckets } = parts.kit;
+    run.#link = await GuestLink.listen(guestFolders.of(parts.handle).path, parts.token, run, tokenBuckets);
     return run;
   }
 

@@ -13,10 +13,10 @@ import type { GuestSession } from '../guest/guest-link.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { adoptRun } from './adopt-run.ts';
 import { changeNetwork, type NewNetwork } from './change-network.ts';
-import { ChangeTurns } from './change-turns.ts';
+import { ChangeMutex } from './change-mutex.ts';
 import { CurrentRun } from './current-run.ts';
 import { handOut, type Identity } from './hand-out.ts';
-import { KeptRecord } from './kept-record.ts';
+import { StoredRecord } from './stored-record.ts';
 import type { Kit } from './kit.ts';
 import { limitsOf } from './limits-of.ts';
 import { makeUsable } from './make-usable.ts';
@@ -37,8 +37,8 @@ const POOL = 'the pool';
 export class Sandbox {
   readonly #kit: Kit;
   readonly #runtime: Runtime;
-  readonly #turns = new ChangeTurns();
-  readonly #kept: KeptRecord;
+  readonly #mutex = new ChangeMutex();
+  readonly #stored: StoredRecord;
   readonly #current: CurrentRun;
   /** What was decided about its network; begins anew with the engine. */
   readonly networkLog = new NetworkLog();
@@ -50,14 +50,14 @@ export class Sandbox {
   /** `onEnded`: a run has ended, by itself or on request. */
   constructor(kit: Kit, record: EngineRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
     this.#kit = kit;
-    this.#kept = new KeptRecord(kit, record);
+    this.#stored = new StoredRecord(kit, record);
     this.#runtime = runtime;
-    const parts = { kit, runtime, kept: this.#kept, turns: this.#turns, networkLog: this.networkLog };
+    const parts = { kit, runtime, stored: this.#stored, mutex: this.#mutex, networkLog: this.networkLog };
     this.#current = new CurrentRun({ ...parts, onEnded: () => onEnded(this) });
   }
 
   get record(): EngineRecord {
-    return this.#kept.value;
+    return this.#stored.value;
   }
 
   /** Undefined while it does not run. */
@@ -72,12 +72,12 @@ export class Sandbox {
 
   /** An attempt to end the run has failed half-way, and nobody is at it. */
   get isStuck(): boolean {
-    return this.record.state === 'stopping' && !this.#turns.busy;
+    return this.record.state === 'stopping' && !this.#mutex.busy;
   }
 
   /** An end could not be written to disk. */
   get isUnsaved(): boolean {
-    return this.#kept.isUnsaved;
+    return this.#stored.isUnsaved;
   }
 
   view(): SandboxView {
@@ -90,8 +90,8 @@ export class Sandbox {
   async start(signal?: AbortSignal): Promise<SandboxView> {
     const { promise, resolve, reject } = Promise.withResolvers<SandboxView>();
     // The answer comes as soon as it runs; the turn ends when the runtime's program is done too.
-    this.#turns
-      .take(async () => {
+    this.#mutex
+      .run(async () => {
         this.#requirePresent();
         if (this.record.state === 'running') return resolve(this.view());
         const { settled } = await this.#startNow(signal);
@@ -107,7 +107,7 @@ export class Sandbox {
 
   /** Cuts a stop short that is under way and would take longer. */
   async stop(options: { readonly graceMs?: number; readonly reason?: EndReason } = {}): Promise<SandboxView> {
-    return await this.#turns.takeSoon(options.graceMs ?? this.#kit.limits.stopGraceMs, async () => {
+    return await this.#mutex.runSoon(options.graceMs ?? this.#kit.limits.stopGraceMs, async () => {
       this.#requirePresent();
       const { state } = this.record;
       if (state === 'running' || state === 'stopping') {
@@ -120,24 +120,24 @@ export class Sandbox {
   /** Legal in any state, and again after it is gone. One that waits for its start waits no longer. */
   async remove(): Promise<void> {
     this.#unwanted.abort(wasRemoved(this.record));
-    await this.#turns.takeSoon(0, async () => {
+    await this.#mutex.runSoon(0, async () => {
       await this.#current.discard();
       await this.#kit.rootfs.removeDisk(this.record.handle);
       this.#kit.secrets.remove(this.record.handle);
-      this.#kept.remove();
+      this.#stored.remove();
       this.networkLog.wake();
     });
   }
 
   async saveAgain(): Promise<void> {
-    await this.#turns.take(async () => {
-      if (this.isUnsaved && !this.#kept.isRemoved) await this.#kept.save(this.record);
+    await this.#mutex.run(async () => {
+      if (this.isUnsaved && !this.#stored.isRemoved) await this.#stored.save(this.record);
     });
   }
 
   /** It has started for nobody yet. Whoever gets it meanwhile waits for the end of this, which is sooner than a start. */
   async settle(signal: AbortSignal): Promise<void> {
-    await this.#turns.take(async () => {
+    await this.#mutex.run(async () => {
       const { run } = this;
       if (run === undefined || this.record.id !== null) return;
       if (this.record.isolation !== 'gvisor') return;
@@ -149,7 +149,7 @@ export class Sandbox {
 
   /** Starts a process for whoever gets the sandbox, while it waits for somebody. */
   async startSpare(process: SpareProcess, signal: AbortSignal): Promise<void> {
-    await this.#turns.take(async () => {
+    await this.#mutex.run(async () => {
       const { run } = this;
       if (run === undefined || this.record.id !== null) return;
       this.#hasSpares = true;
@@ -159,42 +159,44 @@ export class Sandbox {
 
   /** Gives a sandbox that waited in the pool to a caller. */
   async handOut(identity: Identity, signal: AbortSignal): Promise<void> {
-    await this.#turns.take(async () => {
+    await this.#mutex.run(async () => {
       const { run } = this;
       const isAlive = this.record.state === 'running' && (await this.#runtime.isAlive(this.record.handle));
       if (run === undefined || !isAlive) throw new Error('it does not run any more');
-      await handOut(this.#kit, { kept: this.#kept, run, hasSpares: this.#hasSpares }, identity, signal);
+      await handOut(this.#kit, { stored: this.#stored, run, hasSpares: this.#hasSpares }, identity, signal);
     });
   }
 
   /** Copies the disk to a new file; while it is copied, nothing else happens to the sandbox, and a running one cannot write. */
   async saveDisk(file: string, signal: AbortSignal): Promise<void> {
-    const frozenMs = await this.#turns.take(async () => {
+    const frozenMs = await this.#mutex.run(async () => {
       this.#requirePresent();
       return await saveDisk(this.#kit, this.record, file, signal);
     });
     if (frozenMs === undefined) return;
-    this.#kept.journal.note('debug', `its disk was copied and stood still for ${Math.ceil(frozenMs)} ms`);
+    this.#stored.journal.note('debug', `its disk was copied and stood still for ${Math.ceil(frozenMs)} ms`);
     await this.#kit.rootfs.settleCopy(file, signal);
   }
 
   /** What it may reach, from now on and in later runs. */
   async setNetwork({ network, networkCeiling, values }: NewNetwork): Promise<SandboxView> {
-    return await this.#turns.take(async () => {
+    return await this.#mutex.run(async () => {
       this.#requirePresent();
       const ceiling = networkCeiling === undefined ? {} : { networkCeiling };
       const record = { ...this.record, ...ceiling, spec: { ...this.record.spec, network } };
-      await changeNetwork(this.#kit, this.run, [this.record, record], values, () => this.#kept.save(record));
+      await changeNetwork(this.#kit, this.run, [this.record, record], values, () =>
+        this.#stored.save(record),
+      );
       return this.view();
     });
   }
 
   /** How long it may run and be idle, from now on and in later runs. */
   async setLifecycle(change: LifecycleUpdate): Promise<SandboxView> {
-    return await this.#turns.take(async () => {
+    return await this.#mutex.run(async () => {
       this.#requirePresent();
       const { spec } = this.record;
-      await this.#kept.save({
+      await this.#stored.save({
         ...this.record,
         spec: { ...spec, lifecycle: { ...spec.lifecycle, ...change } },
       });
@@ -220,17 +222,17 @@ export class Sandbox {
       const message = 'the sandbox opened no connection in time: it is busy, or has too many; try again';
       throw new PlatformError('unavailable', message, { cause: error });
     });
-    this.#kept.journal.note('trace', 'a client connected');
+    this.#stored.journal.note('trace', 'a client connected');
     return { session, wake: () => run.wake(), leave: () => run.link.drop(session) };
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
     // Nothing more comes when the run is over; whoever follows is told by the end of the stream.
-    yield* (await this.#kept.journal.open()).read(options, signal, () => !this.#isActive);
+    yield* (await this.#stored.journal.open()).read(options, signal, () => !this.#isActive);
   }
 
   readNetworkLog(options: ReadNetworkLog, signal: AbortSignal): AsyncGenerator<NetworkLogLine> {
-    return this.networkLog.read(options, signal, () => !this.#isActive || this.#kept.isRemoved);
+    return this.networkLog.read(options, signal, () => !this.#isActive || this.#stored.isRemoved);
   }
 
   /**
@@ -238,11 +240,11 @@ export class Sandbox {
    * When it fails, the sandbox is seen as stuck.
    */
   async recover(): Promise<void> {
-    await this.#turns.take(async () => {
+    await this.#mutex.run(async () => {
       const adopted = await adoptRun(this.#kit, {
         record: this.record,
         runtime: this.#runtime,
-        openLog: () => this.#kept.journal.open(),
+        openLog: () => this.#stored.journal.open(),
         onOutOfMemory: () => this.#reportOom(),
       });
       if (adopted === undefined) {
@@ -250,19 +252,19 @@ export class Sandbox {
         return;
       }
       this.#current.hold(adopted);
-      this.#kept.journal.note('debug', 'an engine that was started again has taken it up');
+      this.#stored.journal.note('debug', 'an engine that was started again has taken it up');
     });
   }
 
   /** Whoever has waited for a turn may have waited for its removal. */
   #requirePresent(): void {
-    if (this.#kept.isRemoved) throw wasRemoved(this.record);
+    if (this.#stored.isRemoved) throw wasRemoved(this.record);
   }
 
   async #startNow(caller?: AbortSignal): Promise<{ settled: Promise<void> }> {
     const kit = this.#kit;
-    const log = await this.#kept.journal.open();
-    await this.#kept.move('starting', { run: null });
+    const log = await this.#stored.journal.open();
+    await this.#stored.move('starting', { run: null });
     let run: Run | undefined;
     let settled: Promise<void> | undefined;
     try {
@@ -276,10 +278,10 @@ export class Sandbox {
       };
       const started = await startRun(kit, request, signal);
       ({ run, settled } = started);
-      this.#kept.journal.note('debug', `${this.#runtime.name} has started it: ${inWords(started.timings)}`);
+      this.#stored.journal.note('debug', `${this.#runtime.name} has started it: ${inWords(started.timings)}`);
       // Looked at when the start is over; until then a failure of the runtime's program must not count as nobody's.
       settled.catch(() => {});
-      await makeUsable(kit, this.#kept, run, signal);
+      await makeUsable(kit, this.#stored, run, signal);
       await this.#beginRun(started);
       return { settled };
     } catch (error) {
@@ -292,7 +294,7 @@ export class Sandbox {
 
   async #takePlace(caller: AbortSignal | undefined): Promise<Disposable> {
     const { id, imageScope = null } = this.record;
-    const wait = () => this.#kept.journal.note('debug', 'it waits for others that are being started');
+    const wait = () => this.#stored.journal.note('debug', 'it waits for others that are being started');
     const { signal: unwanted } = this.#unwanted;
     const signal = caller === undefined ? unwanted : AbortSignal.any([unwanted, caller]);
     return await this.#kit.startPlaces.acquire(id === null ? POOL : imageScope, wait, signal);
@@ -303,12 +305,12 @@ export class Sandbox {
     const { bootId } = this.#kit;
     const startedAt = new Date().toISOString();
     const record = { bootId, token, slot: run.slot, startedAt, endedAt: null, end: null, timings };
-    await this.#kept.move('running', { run: record });
+    await this.#stored.move('running', { run: record });
   }
 
   #reportOom(): void {
     const { memoryMib } = limitsOf(this.record.spec);
-    this.#kept.journal.note('warn', `out of memory: the kernel ended a process (limit ${memoryMib} MiB)`);
+    this.#stored.journal.note('warn', `out of memory: the kernel ended a process (limit ${memoryMib} MiB)`);
     this.#kit.events.add('oom', this.record.id);
   }
 }

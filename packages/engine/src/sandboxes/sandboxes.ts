@@ -17,7 +17,7 @@ import { changedNetwork } from './change-network.ts';
 import { checkRequest } from './check-request.ts';
 import { chooseRuntime } from './choose-runtime.ts';
 import { createRecord } from './create-record.ts';
-import { hearNetwork } from './hear-network.ts';
+import { watchNetwork } from './watch-network.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import { wasRemoved, type EngineRecord } from './record.ts';
@@ -42,7 +42,7 @@ export class Sandboxes {
 
   constructor(kit: Kit, options: WarmOptions) {
     this.#kit = kit;
-    hearNetwork(kit, () => this.list());
+    watchNetwork(kit, () => this.list());
     this.warm = new WarmSandboxes(kit, options, (request) => this.#makeWarm(request));
   }
 

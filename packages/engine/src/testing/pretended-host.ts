@@ -7,7 +7,7 @@ import { FairSemaphore } from '@svc/contract/async';
 import { pino } from 'pino';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
-import { ThreadBudget } from '../guest/thread-budget.ts';
+import { TokenBuckets } from '../guest/token-buckets.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { Image, Images } from '../images/images.ts';
 import type { Kit } from '../sandboxes/kit.ts';
@@ -64,7 +64,7 @@ export class PretendedHost {
       network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,
       volumes,
       guestFolders: fault.wrapSync(this.guestFolders, ['create']),
-      threadBudget: new ThreadBudget(),
+      tokenBuckets: new TokenBuckets(),
       runtimes: [fault.wrap(this.runtime, ['start'])],
       knownRuntimes: [this.runtime],
       defaultIsolation: 'container',

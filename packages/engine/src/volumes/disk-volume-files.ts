@@ -154,10 +154,10 @@ export class DiskVolumeFiles implements VolumeFiles {
     try {
       return await task(access.files, volume);
     } catch (error) {
-      const told = asPlatformError(error, path);
+      const failure = asPlatformError(error, path);
       // A full host is a different error than a full volume.
-      if (PlatformError.is(told, 'disk_full')) volume.space.require();
-      throw told;
+      if (PlatformError.is(failure, 'disk_full')) volume.space.require();
+      throw failure;
     } finally {
       access.release();
     }

@@ -31,8 +31,12 @@ bool process_start(struct process *process, struct launch *launch, const struct 
     return failure_set(failure, "resource_limit", "table", 0, "4096 processes run already; end some first"), false;
   }
   if (!spawn(launch, &spawned, failure)) return false;
-  *process = (struct process){
-      .owner = owner, .pid = spawned.pid, .mark = spawned.mark, .seat = spawned.seat, .tty = launch->tty, .started_ns = unix_ns()};
+  *process = (struct process){.owner = owner,
+                              .pid = spawned.pid,
+                              .mark = spawned.mark,
+                              .stack = spawned.stack,
+                              .tty = launch->tty,
+                              .started_ns = unix_ns()};
   child_add(&process->child, spawned.pid, on_exit);
   list_append(&processes, &process->all);
   list_init(&process->owned);
@@ -44,8 +48,8 @@ bool process_start(struct process *process, struct launch *launch, const struct 
   if (launch->tty) spawned.in = fcntl(spawned.in, F_DUPFD_CLOEXEC, 3);
   bool ok = !launch->tty || spawned.in >= 0;
   if (!watch_add(&process->error, spawned.error, EPOLLIN, on_error_pipe)) {
-    seat_leave(process->seat, spawned.error);
-    process->seat = NULL;
+    spawn_stack_release(process->stack, spawned.error);
+    process->stack = NULL;
     ok = false;
   }
   ok = sink_open(&process->in, spawned.in, &owner->stdin) && ok;
@@ -108,8 +112,8 @@ void process_free(struct process *process) {
   list_remove(&process->owned);
   timer_stop(&process->quiet);
   timer_stop(&process->timeout);
-  seat_leave(process->seat, watch_release(&process->error));
-  process->seat = NULL;
+  spawn_stack_release(process->stack, watch_release(&process->error));
+  process->stack = NULL;
   sink_close(&process->in);
   for (int i = 0; i < 2; i++) discard(watch_release(&process->outlets[i].watch));
   process_count--;
@@ -149,8 +153,8 @@ static void on_error_pipe(struct watch *watch, uint32_t events) {
   (void)events;
   ssize_t got = read(watch->fd, &failure, sizeof failure);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  seat_leave(process->seat, watch_release(watch));
-  process->seat = NULL;
+  spawn_stack_release(process->stack, watch_release(watch));
+  process->stack = NULL;
   if (got == (ssize_t)sizeof failure) {
     failure.kind[sizeof failure.kind - 1] = failure.stage[sizeof failure.stage - 1] = 0;
     failure.message[sizeof failure.message - 1] = 0;

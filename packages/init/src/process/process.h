@@ -31,9 +31,9 @@ struct process {
   struct child child;
   struct list all, owned; // `owned` is for the owner
   const struct process_owner *owner;
-  pid_t pid;         // also its group; valid until reaped
-  uint64_t mark;     // tree-kill.h
-  struct seat *seat; // seat.h
+  pid_t pid;                 // also its group; valid until reaped
+  uint64_t mark;             // tree-kill.h
+  struct spawn_stack *stack; // spawn-stack.h
   struct watch error;
   struct outlet outlets[2];
   struct sink in;

@@ -12,7 +12,7 @@
 #include "process/config.h"
 #include "process/environment.h"
 #include "process/pty.h"
-#include "process/seat.h"
+#include "process/spawn-stack.h"
 #include "process/tree-kill.h"
 #include "process/users.h"
 
@@ -40,8 +40,8 @@ bool spawn(struct launch *launch, struct spawned *spawned, struct failure *failu
   spawned->mark = plan.mark = is_rss_limited(launch) ? 0 : tree_mark_new(own_limits[RLIMIT_RSS].rlim_max);
   ok = open_stdio(&plan, spawned, failure);
   if (ok) {
-    spawned->seat = seat_take();
-    pid_t pid = spawned->seat ? seat_start(spawned->seat, &plan, &launch->arena) : fork();
+    spawned->stack = spawn_stack_take();
+    pid_t pid = spawned->stack ? spawn_stack_start(spawned->stack, &plan, &launch->arena) : fork();
     if (pid == 0) child_run(&plan);
     spawned->pid = pid;
     ok = pid > 0;

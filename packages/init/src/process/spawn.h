@@ -2,7 +2,7 @@
 #define SVC_SPAWN_H
 
 #include "process/launch.h"
-#include "process/seat.h"
+#include "process/spawn-stack.h"
 #include "wire/failure.h"
 
 enum { STREAM_STDOUT = 0, STREAM_STDERR = 1 };
@@ -10,11 +10,11 @@ enum { STREAM_STDOUT = 0, STREAM_STDERR = 1 };
 // Descriptors of one starting process; -1 where there is none. All are close-on-exec.
 struct spawned {
   pid_t pid;
-  uint64_t mark;     // identifies its whole tree, or 0
-  struct seat *seat; // seat.h; NULL: it has its own memory from the start
-  int error;         // a `struct failure` comes out when the start failed, EOF when the program runs
-  int in;            // write end of stdin, or the terminal
-  int output[2];     // read ends; a terminal has only the first
+  uint64_t mark;             // identifies its whole tree, or 0
+  struct spawn_stack *stack; // spawn-stack.h; NULL: it has its own memory from the start
+  int error;                 // a `struct failure` comes out when the start failed, EOF when the program runs
+  int in;                    // write end of stdin, or the terminal
+  int output[2];             // read ends; a terminal has only the first
 };
 
 /**

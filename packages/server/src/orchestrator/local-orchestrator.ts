@@ -19,7 +19,7 @@ import {
   type PullImage,
   type ReadLogs,
   type ReadNetworkLog,
-  type RefusedVisitors,
+  type RefusedConnections,
   type SandboxView,
   type PoolView,
   type SpaceUser,
@@ -200,8 +200,8 @@ export class LocalOrchestrator implements Orchestrator {
     return this.#engine.networkLog(id, options, signal);
   }
 
-  async noteRefused(id: string, refused: RefusedVisitors, signal: AbortSignal): Promise<void> {
-    await this.#engine.noteRefusedVisitors(id, refused, signal);
+  async noteRefused(id: string, refused: RefusedConnections, signal: AbortSignal): Promise<void> {
+    await this.#engine.noteRefusedConnections(id, refused, signal);
   }
 
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry> {

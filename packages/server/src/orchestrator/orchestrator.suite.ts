@@ -122,7 +122,7 @@ export function orchestratorSuite(
     test('logs connections that published ports refused, and has no log of an unknown sandbox', async (t) => {
       const { orchestrator, id } = await made(t);
       const connection = { address: '192.0.2.7', port: 80, protocol: 'tcp', rule: null, count: 3 } as const;
-      await orchestrator.noteRefused(id, { visitors: [connection], leftOut: 0 }, never);
+      await orchestrator.noteRefused(id, { connections: [connection], leftOut: 0 }, never);
       const read = async (verdict: 'allow' | 'deny') =>
         await Array.fromAsync(orchestrator.networkLog(id, { verdict }, never));
       const [line] = await read('deny');

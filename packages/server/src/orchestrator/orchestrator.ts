@@ -15,7 +15,7 @@ import type {
   PullImage,
   ReadLogs,
   ReadNetworkLog,
-  RefusedVisitors,
+  RefusedConnections,
   ResolvedSpec,
   SpaceUser,
   SpaceView,
@@ -90,7 +90,7 @@ export interface Orchestrator {
   setLifecycle(id: string, lifecycle: LifecycleUpdate, signal: AbortSignal): Promise<SandboxReport>;
   explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<NetworkExplanation>;
   networkLog(id: string, options: ReadNetworkLog, signal: AbortSignal): AsyncIterable<NetworkLogLine>;
-  noteRefused(id: string, refused: RefusedVisitors, signal: AbortSignal): Promise<void>;
+  noteRefused(id: string, refused: RefusedConnections, signal: AbortSignal): Promise<void>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
   storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import type { RefusedVisitors as Refused } from '@svc/engine/client';
+import type { RefusedConnections as Refused } from '@svc/engine/client';
 import { pino } from 'pino';
 import { ingressOf } from './ingress.ts';
 import { RefusedConnectionLog } from './refused-connections.ts';
@@ -25,7 +25,7 @@ test('refused connections are reported with their rule, and a flood as a few and
     reported.find(({ id }) => id === 'one'),
     {
       id: 'one',
-      visitors: [
+      connections: [
         { address: '10.0.0.1', port: 80, protocol: 'tcp', rule: 0, count: 3 },
         { address: '203.0.113.7', port: 53, protocol: 'udp', rule: null, count: 1 },
       ],
@@ -33,7 +33,7 @@ test('refused connections are reported with their rule, and a flood as a few and
     },
   );
   const flood = reported.find(({ id }) => id === 'other');
-  assert.deepEqual([flood?.visitors.length, flood?.leftOut], [16, 184]);
+  assert.deepEqual([flood?.connections.length, flood?.leftOut], [16, 184]);
 });
 
 test('an engine that is away does not make recording fail', async () => {

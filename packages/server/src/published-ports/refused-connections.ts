@@ -1,4 +1,4 @@
-import type { RefusedVisitor, RefusedVisitors as Refused } from '@svc/engine/client';
+import type { RefusedConnection, RefusedConnections as Refused } from '@svc/engine/client';
 import type { Logger } from 'pino';
 
 /** How long connections are collected before they are reported together. */
@@ -10,7 +10,7 @@ const REPORT_TIMEOUT_MS = 10_000;
 type ReportRefused = (sandboxId: string, refused: Refused, signal: AbortSignal) => Promise<void>;
 
 interface Collected {
-  readonly connections: Map<string, RefusedVisitor>;
+  readonly connections: Map<string, RefusedConnection>;
   leftOut: number;
 }
 
@@ -25,7 +25,7 @@ export class RefusedConnectionLog {
     this.#logger = logger;
   }
 
-  note(sandboxId: string, connection: Omit<RefusedVisitor, 'count'>): void {
+  note(sandboxId: string, connection: Omit<RefusedConnection, 'count'>): void {
     const collected = this.#collected.get(sandboxId) ?? this.#begin(sandboxId);
     const { address, port, protocol, rule } = connection;
     const key = `${address} ${port} ${protocol} ${rule}`;
@@ -39,7 +39,7 @@ export class RefusedConnectionLog {
     this.#collected.set(sandboxId, collected);
     setTimeout(() => {
       this.#collected.delete(sandboxId);
-      const refused = { visitors: [...collected.connections.values()], leftOut: collected.leftOut };
+      const refused = { connections: [...collected.connections.values()], leftOut: collected.leftOut };
       this.#report(sandboxId, refused, AbortSignal.timeout(REPORT_TIMEOUT_MS)).catch((error: unknown) =>
         // Log entries are lost while the engine is away.
         this.#logger.debug({ sandboxId, err: error }, 'refused connections could not be reported'),

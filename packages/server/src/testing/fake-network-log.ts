@@ -1,5 +1,5 @@
 import { Notifier } from '@svc/contract/async';
-import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog, RefusedVisitor } from '@svc/engine/client';
+import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog, RefusedConnection } from '@svc/engine/client';
 
 /** What was decided about the network of one fake sandbox: what a test says. */
 export class FakeNetworkLog {
@@ -35,7 +35,7 @@ export class FakeNetworkLog {
     this.wake();
   }
 
-  addRefused({ count, ...connection }: RefusedVisitor): void {
+  addRefused({ count, ...connection }: RefusedConnection): void {
     this.add({
       kind: 'ingress',
       decidedBy: connection.rule === null ? 'default' : 'rule',

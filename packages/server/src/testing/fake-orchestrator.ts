@@ -16,7 +16,7 @@ import {
   type NetworkLogLine,
   type NetworkUpdate,
   type ReadNetworkLog,
-  type RefusedVisitors,
+  type RefusedConnections,
   type SecretValues,
   type PoolView,
   type SpaceUser,
@@ -306,9 +306,9 @@ export class FakeOrchestrator implements Orchestrator {
     yield* sandbox.networkLog.read(options, signal, () => sandbox.report.state !== 'running');
   }
 
-  async noteRefused(id: string, refused: RefusedVisitors): Promise<void> {
+  async noteRefused(id: string, refused: RefusedConnections): Promise<void> {
     await this.#answer();
-    for (const connection of refused.visitors) this.#find(id).networkLog.addRefused(connection);
+    for (const connection of refused.connections) this.#find(id).networkLog.addRefused(connection);
   }
 
   /** What was decided about the network of this sandbox; a test may add to it. */

@@ -3,10 +3,10 @@ import { ruleAt, sentence } from '../policy/sentence.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
 
-type HearingKit = Pick<Kit, 'events' | 'logger'>;
+type WatchKit = Pick<Kit, 'events' | 'logger'>;
 
 /** Logs network decisions of sandboxes, reports denials to them, and ends sandboxes whose policy asks for that. */
-export function hearNetwork(kit: Kit, list: () => readonly Sandbox[]): void {
+export function watchNetwork(kit: Kit, list: () => readonly Sandbox[]): void {
   kit.network.onReport = (key, { decisions, leftOut }) => {
     // A sandbox that is being stopped has its slot only in the record.
     const sandbox = list().find(({ run, record }) => (run?.slot ?? record.run?.slot)?.key === key);
@@ -18,7 +18,7 @@ export function hearNetwork(kit: Kit, list: () => readonly Sandbox[]): void {
 }
 
 export function noteDecision(
-  kit: HearingKit,
+  kit: WatchKit,
   sandbox: Sandbox,
   decision: NetworkDecision,
   count: number,

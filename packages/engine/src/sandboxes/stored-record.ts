@@ -5,13 +5,13 @@ import type { Kit } from './kit.ts';
 import type { EngineRecord } from './record.ts';
 import { assertMove } from './states.ts';
 
-/** The record of one sandbox, in memory and on disk, and what the sandbox's log and the engine's events say about it. */
-export class KeptRecord {
+/** The record of one sandbox in memory and on disk; changes of its state are logged and announced as events. */
+export class StoredRecord {
   readonly journal: Journal;
   readonly #kit: Pick<Kit, 'records' | 'events' | 'logger'>;
   #value: EngineRecord;
   #isUnsaved = false;
-  /** What a start or an end that was still under way says afterwards is for nobody: written, it would be a sandbox again. */
+  /** A start or an end that was under way must not write the record again: the removed sandbox would be back. */
   #isRemoved = false;
 
   constructor(kit: Pick<Kit, 'records' | 'events' | 'logger'>, value: EngineRecord) {
@@ -34,7 +34,7 @@ export class KeptRecord {
     return this.#isRemoved;
   }
 
-  /** Another state: checked, saved, logged and announced. */
+  /** Changes the state: checked, saved, logged and announced. */
   async move(to: SandboxState, change: Partial<EngineRecord>, reason: string | null = null): Promise<void> {
     const { id, handle, state } = this.#value;
     assertMove(id ?? handle, state, to);
@@ -72,7 +72,7 @@ export class KeptRecord {
     try {
       this.append(value);
     } catch (error) {
-      // Whoever looks after hosts has removed its folder.
+      // Its folder was removed by hand.
       if (!isErrno(error, 'ENOENT')) throw error;
       await this.#kit.records.write(value, { durable: false });
     }

@@ -1,4 +1,4 @@
-#include "process/seat.h"
+#include "process/spawn-stack.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -10,49 +10,49 @@
 
 #include "loop/loop.h"
 
-enum { SEATS = 16, STACK_BYTES = 32 * 1024 };
+enum { STACKS = 16, STACK_BYTES = 32 * 1024 };
 
-struct seat {
+struct spawn_stack {
   bool is_taken;
   struct plan plan;
   struct arena arena;
   struct watch error; // while no other watch reads it
 };
 
-static struct seat *seats; // NULL: new processes get a copy of our memory
-static char stacks[SEATS][STACK_BYTES] __attribute__((aligned(16)));
+static struct spawn_stack *spawn_stacks; // NULL: new processes get a copy of our memory
+static char stacks[STACKS][STACK_BYTES] __attribute__((aligned(16)));
 
 static void unpoison(void *stack);
-static int sit(void *seat);
+static int run_plan(void *argument);
 static bool copy_strings(struct plan *, struct arena *);
 static void on_error(struct watch *, uint32_t events);
 
-bool seat_init(void) {
+bool spawn_stack_init(void) {
   const char *how = getenv("SVC_SPAWN");
   if (!how || !strcmp(how, "fork")) return true;
   if (strcmp(how, "shared") != 0) return false;
-  seats = calloc(SEATS, sizeof *seats); // without memory fork is used
+  spawn_stacks = calloc(STACKS, sizeof *spawn_stacks); // without memory fork is used
   return true;
 }
 
-struct seat *seat_take(void) {
-  for (int i = 0; seats && i < SEATS; i++) {
-    if (seats[i].is_taken) continue;
-    seats[i].is_taken = true;
-    return &seats[i];
+struct spawn_stack *spawn_stack_take(void) {
+  for (int i = 0; spawn_stacks && i < STACKS; i++) {
+    if (spawn_stacks[i].is_taken) continue;
+    spawn_stacks[i].is_taken = true;
+    return &spawn_stacks[i];
   }
   return NULL;
 }
 
-pid_t seat_start(struct seat *seat, const struct plan *plan, struct arena *arena) {
-  seat->plan = *plan;
+pid_t spawn_stack_start(struct spawn_stack *stack, const struct plan *plan, struct arena *arena) {
+  stack->plan = *plan;
   pid_t pid = -1;
-  char *stack = stacks[seat - seats];
-  unpoison(stack);
-  if (!copy_strings(&seat->plan, arena)) errno = ENOMEM;
-  else pid = clone(sit, stack + STACK_BYTES, CLONE_VM | SIGCHLD, seat);
-  if (pid < 0) return seat->is_taken = false, -1;
-  seat->arena = *arena;
+  char *memory = stacks[stack - spawn_stacks];
+  unpoison(memory);
+  if (!copy_strings(&stack->plan, arena)) errno = ENOMEM;
+  else pid = clone(run_plan, memory + STACK_BYTES, CLONE_VM | SIGCHLD, stack);
+  if (pid < 0) return stack->is_taken = false, -1;
+  stack->arena = *arena;
   *arena = (struct arena){0};
   return pid;
 }
@@ -67,7 +67,7 @@ static void unpoison(void *stack) {
 #endif
 }
 
-static int sit(void *seat) { child_run(&((struct seat *)seat)->plan); }
+static int run_plan(void *argument) { child_run(&((struct spawn_stack *)argument)->plan); }
 
 /** Copies the strings of the configuration, which svc.configure may replace while the process reads them. */
 static bool copy_strings(struct plan *plan, struct arena *arena) {
@@ -78,17 +78,17 @@ static bool copy_strings(struct plan *plan, struct arena *arena) {
   return plan->cwd != NULL;
 }
 
-static void give_back(struct seat *seat) {
-  arena_free(&seat->arena);
-  seat->is_taken = false;
+static void give_back(struct spawn_stack *stack) {
+  arena_free(&stack->arena);
+  stack->is_taken = false;
 }
 
-void seat_leave(struct seat *seat, int error) {
+void spawn_stack_release(struct spawn_stack *stack, int error) {
   char rest;
-  bool is_over = seat && read(error, &rest, 1) == 0;
-  if (is_over) give_back(seat);
-  // A seat that cannot be watched is leaked, because it must never have two users.
-  if (seat && !is_over && watch_add(&seat->error, error, EPOLLIN, on_error)) return;
+  bool is_over = stack && read(error, &rest, 1) == 0;
+  if (is_over) give_back(stack);
+  // A stack that cannot be watched is leaked, because it must never have two users.
+  if (stack && !is_over && watch_add(&stack->error, error, EPOLLIN, on_error)) return;
   if (error >= 0) close(error);
 }
 
@@ -98,5 +98,5 @@ static void on_error(struct watch *watch, uint32_t events) {
   ssize_t got = read(watch->fd, rest, sizeof rest);
   if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) return;
   watch_close(watch);
-  give_back(containing(watch, struct seat, error));
+  give_back(containing(watch, struct spawn_stack, error));
 }

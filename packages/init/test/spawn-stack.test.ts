@@ -4,7 +4,7 @@ import { waitUntil } from '@svc/contract/testing';
 import type { Channel, Payload } from './channel.ts';
 import { Engine, releaseBinary, run, shell } from './engine.ts';
 
-/** More than there are seats: the others are forked. */
+/** More than there are stacks: the others are forked. */
 const MANY = 40;
 
 test('many processes at once each get their own arguments, environment, user and folder', async (t) => {
@@ -28,7 +28,7 @@ test('many processes at once each get their own arguments, environment, user and
   );
 });
 
-test('processes that fail give their seats back', async (t) => {
+test('processes that fail give their stacks back', async (t) => {
   const engine = await Engine.start(t, { spawn: 'shared' });
   const session = await engine.session();
   for (let round = 0; round < 3; round++) {
@@ -53,7 +53,7 @@ async function printed(session: Channel): Promise<string[]> {
   return (payload['processes'] as Payload[]).map(({ key, stdout }) => `${String(key)}: ${String(stdout)}`);
 }
 
-test('processes that are held up before they are programs hold up nobody, and start with what held when they were asked for', async (t) => {
+test('processes that are stopped before their exec delay no other, and start with the configuration of their request', async (t) => {
   const engine = await Engine.start(t, {
     binary: releaseBinary,
     spawn: 'shared',
@@ -61,7 +61,7 @@ test('processes that are held up before they are programs hold up nobody, and st
     configure: { env: ['AGE=old'] },
   });
   const session = await engine.session();
-  // A process whose input is elsewhere opens /dev/null: here it waits there until somebody writes.
+  // A process whose input is elsewhere opens /dev/null: here it waits there for a writer.
   const fifo = `${engine.dir}/fifo`;
   assert.equal((await shell(session, `mkfifo ${fifo} && mount --bind ${fifo} /dev/null`)).stderr, '');
   const keys = Array.from({ length: MANY }, (_, n) => `stuck-${n}`);
