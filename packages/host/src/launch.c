@@ -95,10 +95,10 @@ static int wait_for(struct launch *launch, pid_t pid, struct failure *failure) {
   pthread_mutex_lock(&lock);
   launch->pid = pid;
   pthread_mutex_unlock(&lock);
-  // It was given up while it was being executed: nobody knew its id.
+  // It was cancelled while it was being executed, before its id was known.
   if (!is_wanted(launch)) kill(-pid, SIGKILL);
   while (waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
-  // SAFETY: the id is its own until it is reaped; after that nobody may use it.
+  // SAFETY: the id is its own until it is reaped; it must not be used after that.
   pthread_mutex_lock(&lock);
   launch->pid = 0;
   pid_t reaped = waitpid(pid, &status, 0);
@@ -112,7 +112,7 @@ static int open_folder(const char *path, struct failure *failure) {
   return folder < 0 ? fail(failure, "open the claimed folder") : folder;
 }
 
-/** SAFETY: claimed before it is asked whether anybody wants the program, given back when it runs: `find_claim` relies on both. */
+/** SAFETY: claimed before the check for a cancellation, released when the program runs: `find_claim` relies on both. */
 static int execute(struct launch *launch, struct spawned *spawned, struct failure *failure) {
   int *claim = &launch->plan.claim;
   int outcome = -1;

@@ -39,7 +39,7 @@ static int parse_mac(const char *text, uint8_t mac[ETH_ALEN], struct failure *fa
     mac[i] = (uint8_t)((high - digits) << 4 | (low - digits));
   }
   if ((mac[0] & 1) != 0 || memcmp(mac, none, sizeof none) == 0) {
-    return fail_with(failure, EINVAL, "a MAC address is nobody's own");
+    return fail_with(failure, EINVAL, "a MAC address must be unicast and not zero");
   }
   return 0;
 }
@@ -136,7 +136,7 @@ static void add_address6(struct netlink_batch *batch, int index, const struct in
   message->ifa_family = AF_INET6;
   message->ifa_prefixlen = 128;
   message->ifa_scope = RT_SCOPE_UNIVERSE;
-  // Nobody else is on the link who could have it.
+  // No other host is on the link that could have it.
   message->ifa_flags = IFA_F_NODAD;
   message->ifa_index = (uint32_t)index;
   netlink_attribute(batch, IFA_LOCAL, address, sizeof *address);
@@ -184,7 +184,7 @@ int configure_host_end(const struct link_plan *plan, struct failure *failure) {
   if (index == 0) return fail(failure, "find the host end of the link");
   struct netlink_batch batch;
   netlink_begin(&batch);
-  // Every host end carries the gateway's address, or nobody would answer the guest's ARP request for it.
+  // Every host end carries the gateway's address, or the guest's ARP request for it would not be answered.
   add_address(&batch, index, plan->gateway, RT_SCOPE_LINK);
   add_up(&batch, index);
   add_route(&batch, index, &plan->address, NULL);

@@ -69,7 +69,7 @@ int listen_and_become(int count, char **arguments) {
     errno = EINVAL;
     return complain("the descriptor");
   }
-  /* Somebody uses that descriptor already: it would be lost without a word. */
+  /* The descriptor is in use already: it would be replaced silently. */
   if (fcntl(descriptor, F_GETFD) >= 0) {
     errno = EBUSY;
     return complain("the descriptor");

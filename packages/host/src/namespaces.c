@@ -17,8 +17,8 @@ struct setting {
 };
 
 /**
- * What a sandbox may take of things that are counted for the host's root as well: without a limit of its own one sandbox could
- * leave no inotify instance to anybody else.
+ * Limits of a sandbox for resources that are counted for the host's root as well: without them one sandbox could use all inotify instances
+ * of the host.
  */
 static const struct setting limits[] = {
     {"/proc/sys/user/max_inotify_instances", "128"},
@@ -27,7 +27,7 @@ static const struct setting limits[] = {
     {"/proc/sys/user/max_fanotify_marks", "65536"},
 };
 
-/** Who may send echo requests without a raw socket: everybody inside. Where to is for the packet filter to say. */
+/** Groups that may send echo requests without a raw socket: all inside. The packet filter decides where to. */
 static const struct setting echo_senders = {"/proc/sys/net/ipv4/ping_group_range", "0 65535"};
 
 /** A kernel that does not have something has no file for it. */

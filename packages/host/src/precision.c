@@ -51,7 +51,7 @@ static bool sleeps_by_a_timer(pid_t thread) {
   char text[160] = {0};
   snprintf(path, sizeof path, "/proc/%d/syscall", (int)thread);
   int file = open(path, O_RDONLY | O_CLOEXEC);
-  // Where nobody is told, all are interrupted: that is slower, and not wrong.
+  // Where it cannot be read all threads are interrupted, which is slower and not wrong.
   if (file < 0) return true;
   ssize_t length = read(file, text, sizeof text - 1);
   close(file);
@@ -107,7 +107,7 @@ static int change_threads(pid_t pid, uint32_t slack_ns, bool is_interrupt, struc
 /** Twice: a thread has the precision of the one that made it, which may have been changed since. */
 int set_precision(pid_t pid, uint32_t slack_ns, bool is_interrupt, struct failure *failure) {
   struct changed changed = {0};
-  // Whoever is interrupted before all are changed may sleep again as before.
+  // A thread that is interrupted before all are changed may sleep with the old precision again.
   if (change_threads(pid, slack_ns, false, &changed, failure) < 0) return -1;
   return change_threads(pid, slack_ns, is_interrupt && takes_interrupts(pid), &changed, failure);
 }

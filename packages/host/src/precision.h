@@ -8,9 +8,9 @@
 #include "failure.h"
 
 /**
- * Timers of all threads of a process go off up to so many nanoseconds late from now on. With `is_interrupt` whoever sleeps by one that was
- * set before wakes up now, in programs that take SIGURG for that: those written in Go. Succeeds when there is no such process, and where
- * this program may not: in a container without CAP_SYS_NICE.
+ * Lets timers of all threads of a process fire up to `slack_ns` late. With `is_interrupt` threads that sleep until a timer that was set
+ * before are woken, in programs that expect SIGURG: those written in Go. Succeeds also when there is no such process, and without
+ * CAP_SYS_NICE, as in a container.
  */
 int set_precision(pid_t pid, uint32_t slack_ns, bool is_interrupt, struct failure *failure);
 

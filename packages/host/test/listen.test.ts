@@ -44,7 +44,7 @@ test('where core files are forbidden already, as under sudo, the program starts,
   });
 });
 
-test('what cannot be is said, and no program is started', () => {
+test('an impossible request is an error, and no program is started', () => {
   const cases = [
     [['127.0.0.7', '4'], /usage/, 2],
     [['not an address', '4', 'true'], /listen: Invalid argument/, 1],

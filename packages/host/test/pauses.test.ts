@@ -16,13 +16,13 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true }));
 
-test('what is quick is not interrupted for long, and nothing is once it is over', () => {
+test('a quick call is interrupted only briefly, and not after its end', () => {
   const { status, stdout } = spawnSync(probe, ['0.01'], { encoding: 'utf8' });
   assert.equal(status, 0);
   assert.match(stdout, /^\d+\n$/);
 });
 
-test('what takes longer than the time between two interruptions is done in the end', () => {
+test('a call longer than the time between interruptions completes', () => {
   const { status, stdout } = spawnSync(probe, ['3'], { encoding: 'utf8' });
   assert.equal(status, 0, 'it gave up');
   assert.ok(Number(stdout) > 16, `${stdout} interruptions`);

@@ -133,7 +133,7 @@ test('nothing is launched for a client that is gone', async () => {
   const mark = join(folder.path, 'mark');
   const child = spawn(BINARY, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
   const exited = once(child, 'exit');
-  // It may notice that nobody hears its answers before it has read anything.
+  // It may notice the closed pipe before it has read anything.
   child.stdin.on('error', () => undefined);
   child.stdout.destroy();
   await once(child.stdout, 'close');

@@ -72,7 +72,7 @@ test('a program gives its sockets an address only where it chooses them', () => 
     assert.equal(seclude(chooses, '0', process.execPath, '-e', BIND).stdout, `ECONNREFUSED\n${outcome}\n`);
 });
 
-test('what cannot be is said, and no program is started', () => {
+test('an impossible request is an error, and no program is started', () => {
   const cases = [
     [['1', '0'], /usage/, 2],
     [['2', '0', 'true'], /usage/, 2],

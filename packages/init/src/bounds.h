@@ -37,7 +37,7 @@ enum {
   WRITE_ID_MAX = 64,                     // bytes of the name of a write to stdin
   WRITES_KEPT = 32,                      // named writes remembered for a detached process
   STDIN_FD_MAX = 255,                    // highest descriptor for the input instead of 0
-  DETACHED_PATIENCE_MS = 10000,          // how long an idle reader may block a detached process
+  DETACHED_READER_TIMEOUT_MS = 10000,    // how long an idle reader may block a detached process
   TREE_ENTRIES_PER_TURN = 32,            // processes examined in one turn of the loop
   TREE_PASS_MS = 10,                     // between passes over all processes, while a killed tree has members
   TREE_PASSES_MAX = 1000,

@@ -31,7 +31,7 @@ async function hasStopped(ticks: () => boolean): Promise<void> {
   await waitUntil(() => (still = ticks() ? 0 : still + 1) >= 10, 'the process is dead');
 }
 
-test('the first frame says who speaks', async (t) => {
+test('the first frame identifies svc-init', async (t) => {
   const engine = await Engine.start(t, { configure: null });
   const hello = await engine.hello();
   assert.equal(hello['generation'], 7);
@@ -176,7 +176,7 @@ test('an id in use is refused', async (t) => {
   await session.takeType('core.exec.exited', 50);
 });
 
-test('svc.status tells when work begins and ends', async (t) => {
+test('svc.status reports when work begins and ends', async (t) => {
   const engine = await Engine.start(t);
   const control = await engine.control();
   const session = await engine.session();

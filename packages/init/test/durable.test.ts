@@ -52,7 +52,7 @@ async function finish(control: Channel, key: string, held: Held): Promise<Payloa
   }
 }
 
-test('a durable process tells its output by offset, then its end', async (t) => {
+test('a durable process reports its output by offset, then its end', async (t) => {
   const control = await (await Engine.start(t)).control();
   const pid = await start(control, 'job', 'echo out; echo err >&2; exit 5');
   const held = nothing();
@@ -110,7 +110,7 @@ test('output beyond the ring waits in the producer until it is acknowledged', as
   assert.deepEqual([held.stdout.length, held.stderr.toString(), state['stdout']], [size, 'end\n', size]);
 });
 
-test('after the engine was away it gets exactly the rest, and hears of the end again', async (t) => {
+test('after a reconnect the engine gets exactly the missing output, and the end again', async (t) => {
   const engine = await Engine.start(t);
   let control = await engine.control();
   const held = nothing();
@@ -200,7 +200,7 @@ async function breakOff(
   assert.equal(answer.type, 'svc.process.attached', JSON.stringify(answer.payload));
 }
 
-test('no byte is lost or repeated, wherever the connection breaks and whatever was acknowledged', async (t) => {
+test('no byte is lost or repeated, wherever the connection breaks and with any acknowledgements', async (t) => {
   const engine = await Engine.start(t);
   await engine.hello();
   let run = 0;

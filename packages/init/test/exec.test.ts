@@ -40,7 +40,7 @@ for (const spawn of ['fork', 'shared'] as const) {
       [`${engine.dir}/text`, {}, 'not_executable', 'ENOEXEC'],
       ['true', { cwd: '/no/such/folder' }, 'bad_cwd', 'ENOENT'],
       ['true', { cwd: '/etc/passwd' }, 'bad_cwd', 'ENOTDIR'],
-      ['true', { user: 'nobody-here' }, 'user_setup_failed', null],
+      ['true', { user: 'no-such-user' }, 'user_setup_failed', null],
       ['true', { user: 'root:no-such-group' }, 'user_setup_failed', null],
       ['true', { args: ['x'.repeat(200_000)] }, 'bad_args', 'E2BIG'],
       [
@@ -91,7 +91,7 @@ test('users are names, numbers and groups of the sandbox', async (t) => {
   const who = async (user: string): Promise<string> =>
     (await shell(session, 'echo $(id -u) $(id -g) $(id -G) $HOME', { user })).stdout.trim();
   assert.equal(await who('root'), '0 0 0 /root');
-  assert.equal(await who('nobody'), '65534 65534 65534 /nonexistent');
+  assert.equal(await who('daemon'), '1 1 1 /usr/sbin');
   assert.equal(await who('65534'), '65534 65534 65534 /nonexistent');
   assert.equal(await who('daemon:adm'), '1 4 4 /usr/sbin');
   assert.equal(await who('4242:4343'), '4242 4343 4343 /');
@@ -102,7 +102,7 @@ test('defaults of the sandbox apply where the call says nothing', async (t) => {
   const engine = await Engine.start(t, {
     configure: {
       env: ['A=config', 'B=config', 'PATH=/usr/bin:/bin'],
-      user: 'nobody',
+      user: 'daemon',
       workdir: '/usr',
       shell: '/bin/dash',
       path_prefix: '/.svc/scripts',
@@ -113,7 +113,7 @@ test('defaults of the sandbox apply where the call says nothing', async (t) => {
   const script = 'echo $A $B $PATH $PWD $(id -un) $SHELL $(ulimit -Sn) $(ulimit -Hn)';
   assert.equal(
     (await shell(session, script)).stdout,
-    'config config /.svc/scripts:/usr/bin:/bin /usr nobody /bin/dash 77 99\n',
+    'config config /.svc/scripts:/usr/bin:/bin /usr daemon /bin/dash 77 99\n',
   );
   const own = await shell(session, script, {
     env: ['B=call', 'PATH=/bin'],

@@ -32,7 +32,7 @@ async function begin(t: TestContext): Promise<{ engine: Engine; session: Channel
 const entry = (data: unknown): Payload => (data as { Stat: Payload }).Stat;
 const list = (data: unknown): Payload[] => (data as { List: Payload[] }).List;
 
-test('what is written is read back, in whole and in part', async (t) => {
+test('written data is read back, in whole and in part', async (t) => {
   const { session, dir } = await begin(t);
   const content = randomBytes(5_000_000);
   const path = join(dir, 'big');
@@ -75,7 +75,7 @@ test('a temporary file goes with its handle, its client or svc-init, unless it w
   await fs(session, 'CloseHandle', { handle: await make(session, 'closed') });
   const kept = await make(session, 'kept');
   await fs(session, 'Rename', { src: join(dir, 'kept'), dst: join(dir, 'whole') });
-  writeFileSync(join(dir, 'kept'), 'of somebody else');
+  writeFileSync(join(dir, 'kept'), 'of another process');
   await fs(session, 'CloseHandle', { handle: kept });
   assert.deepEqual(readdirSync(dir).toSorted(), ['kept', 'whole']);
 
@@ -281,7 +281,7 @@ test('a deep and wide tree is removed, links in it are not followed', async (t) 
   assert.ok(existsSync(join(dir, 'keep/me')));
 });
 
-test('FIFOs and devices are refused and block nobody', async (t) => {
+test('FIFOs and devices are refused without blocking', async (t) => {
   const { session, dir } = await begin(t);
   execFileSync('mkfifo', [join(dir, 'fifo')]);
   for (const path of [join(dir, 'fifo'), '/dev/zero', '/dev/tty']) {
@@ -317,7 +317,7 @@ test('names that are no UTF-8 come out decodable', async (t) => {
   );
 });
 
-test('a full disk is told to the writer', async (t) => {
+test('a full disk is an error for the writer', async (t) => {
   const small = mkdtempSync(join(tmpdir(), 'svc-init-small-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=65536', 'none', small]);
   t.after(() => {

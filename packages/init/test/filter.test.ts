@@ -109,7 +109,7 @@ test('every process has no_new_privs and the filter; capabilities follow the pro
     [unprivileged['CapEff'], unprivileged['CapPrm'], unprivileged['CapInh'], unprivileged['CapAmb']],
     [none, none, none, none],
   );
-  for (const user of ['root', 'nobody']) {
+  for (const user of ['root', 'daemon']) {
     const restricted = await status('restricted', user);
     assert.deepEqual([restricted['NoNewPrivs'], restricted['Seccomp']], ['1', '2']);
     for (const set of ['CapEff', 'CapPrm', 'CapInh', 'CapAmb', 'CapBnd'])
@@ -123,5 +123,5 @@ test('everything works in the restricted profile', async (t) => {
     (await shell(session, 'id -u; ls / > /dev/null && (echo sub) | cat', { tty: true })).stdout,
     '0\r\nsub\r\n',
   );
-  assert.equal((await shell(session, 'echo $(id -u):$(id -g)', { user: 'nobody' })).stdout, '65534:65534\n');
+  assert.equal((await shell(session, 'echo $(id -u):$(id -g)', { user: 'daemon' })).stdout, '1:1\n');
 });

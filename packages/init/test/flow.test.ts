@@ -7,7 +7,7 @@ import { Engine, collect, releaseBinary, run } from './engine.ts';
 
 const MIB = 1024 * 1024;
 
-/** Resolves once a number has stopped changing while nobody in the sandbox had anything to do, and returns it. */
+/** Resolves once a number has stopped changing while all processes of the sandbox slept, and returns it. */
 async function settled(engine: Engine, read: () => number): Promise<number> {
   let last = -1;
   let same = 0;
@@ -20,7 +20,7 @@ async function settled(engine: Engine, read: () => number): Promise<number> {
   return last;
 }
 
-/** Of a process and all that it started. Whoever waits for a CPU does not sleep. */
+/** Whether a process and its descendants sleep. A process that waits for a CPU does not sleep. */
 function areAsleep(pid: number): boolean {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -36,7 +36,7 @@ function startedBy(pid: number): readonly number[] {
   return (children.match(/\d+/g) ?? []).map(Number);
 }
 
-test('a client that stops reading stops the producer, and nobody else', async (t) => {
+test('a client that stops reading stops its producer, and no other', async (t) => {
   const engine = await Engine.start(t, { binary: releaseBinary });
   const stuck = await engine.session();
   const other = await engine.session();

@@ -64,9 +64,9 @@ test('a terminal of another user belongs to that user', async (t) => {
   const session = await (await Engine.start(t)).session();
   const { stdout } = await shell(session, 'stat -c %U $(tty) && echo ok > $(tty)', {
     tty: true,
-    user: 'nobody',
+    user: 'daemon',
   });
-  assert.equal(stdout, 'nobody\r\nok\r\n');
+  assert.equal(stdout, 'daemon\r\nok\r\n');
 });
 
 test('a terminal whose program leaves a child behind still ends', async (t) => {
@@ -76,7 +76,7 @@ test('a terminal whose program leaves a child behind still ends', async (t) => {
   assert.equal(end.payload['code'], 0);
 });
 
-test('what a terminal wrote last is not lost on a client that reads late', async (t) => {
+test('the last output of a terminal reaches a client that reads late', async (t) => {
   const engine = await Engine.start(t);
   const slow = await engine.session();
   slow.socket.pause();

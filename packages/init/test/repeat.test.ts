@@ -20,7 +20,7 @@ async function stdoutOf(session: Channel, key: string): Promise<string> {
   return Buffer.concat(pieces.map(({ payload }) => Buffer.from(payload['data'] as Uint8Array))).toString();
 }
 
-test('a start that is repeated tells of the process that runs, or ran, and starts none', async (t) => {
+test('a repeated start returns the process that runs, or ran, and starts none', async (t) => {
   const engine = await Engine.start(t);
   const session = await engine.session();
   const first = await start(session, 'k', 'echo once; read x', { stdin: true });
@@ -35,7 +35,7 @@ test('a start that is repeated tells of the process that runs, or ran, and start
   assert.equal((await start(other, 'new', 'true', { repeat: true })).type, 'svc.detached.started');
 });
 
-test('a start that is repeated before the first is answered hears how that ends', async (t) => {
+test('a start that is repeated before the first is answered gets its outcome', async (t) => {
   const engine = await Engine.start(t);
   const session = await engine.session();
   const request = { key: 'k', cmd: '/nowhere', args: [] };

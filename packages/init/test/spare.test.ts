@@ -19,7 +19,7 @@ async function keys(session: Channel): Promise<unknown[]> {
 const write = async (session: Channel, key: string) =>
   await session.call('svc.detached.stdin', { key, data: Buffer.from('x\n') });
 
-test('a spare process is no activity until somebody writes to it', async (t) => {
+test('a spare process is no activity until its first input', async (t) => {
   const engine = await Engine.start(t);
   const control = await engine.control();
   const session = await engine.session();
@@ -41,7 +41,7 @@ test('a spare process is no activity until somebody writes to it', async (t) => 
   await start(session, 'unused', { spare: true });
   await session.call('svc.detached.forget', { key: 'unused' });
   await session.call('svc.detached.forget', { key: 'other' });
-  await statusOf(0, 'one that nobody used was never counted');
+  await statusOf(0, 'an unused one was never counted');
 });
 
 test('what processes start from changes: spare ones end, and those in use stay', async (t) => {

@@ -86,7 +86,7 @@ test('names are looked up in /etc/hosts and at the name server of the sandbox', 
   assert.match((await session.takeType('core.tcp.failed', id)).payload['error'] as string, /resolved/);
 });
 
-test('what cannot be connected fails, and data for an unknown id too', async (t) => {
+test('an impossible connection fails, and data for an unknown id too', async (t) => {
   const { session } = await begin(t);
   session.send(1, 'core.tcp.connect', { host: '127.0.0.1', port: 7001 });
   assert.match((await session.takeType('core.tcp.failed', 1)).payload['error'] as string, /refused/);

@@ -67,7 +67,7 @@ test('a client that kills a command can mean its group or its whole tree', async
   assert.deepEqual(await sleepers(session, 'look'), ALL);
 });
 
-test('who sets an rss limit gets it', async (t) => {
+test('a requested rss limit is set', async (t) => {
   const engine = await Engine.start(t);
   const session = await engine.session();
   const rlimits = [{ resource: 'rss', soft: 4096, hard: 8192 }];

@@ -57,7 +57,7 @@ test('a closed session is unknown, its id free, and an id in use is refused', as
   await session.takeType('svc.udp.opened', 1);
 });
 
-test('a port out of range is malformed, and where nobody listens datagrams are lost without harm', async (t) => {
+test('a port out of range is malformed, and datagrams to a closed port are dropped', async (t) => {
   const { session } = await begin(t);
   for (const port of [0, 65_536]) {
     session.send(1, 'svc.udp.open', { port });

@@ -110,7 +110,7 @@ async function failure(channel: Channel, path: string, recursive = false): Promi
   return frame.payload;
 }
 
-test('a client is told what is made, changed, renamed and removed in a folder, and not what is below it', async (t) => {
+test('a watch reports entries that are created, changed, renamed and removed in a folder, and not below it', async (t) => {
   const { session, dir } = await begin(t);
   mkdirSync(join(dir, 'sub'));
   const watch = await Watch.start(session, dir);
@@ -178,7 +178,7 @@ test('a recursive watch follows folders that come, move and go, and no link', as
   await watch.until('created back/last');
 });
 
-test('whatever is made in folders that are new themselves is told of once', async (t) => {
+test('files in new folders are reported once', async (t) => {
   const { session, dir } = await begin(t);
   const watch = await Watch.start(session, dir, true);
   const script = `cd ${dir}; for i in 1 2 3 4 5 6 7 8; do mkdir -p $i/a/b/c; for f in x y z; do : > $i/$f; : > $i/a/b/$f; : > $i/a/b/c/$f; done; done; : > end`;
@@ -235,7 +235,7 @@ test('a watch ends when its root is removed or moved, and when the client says s
   assert.equal((await session.call('core.ping')).type, 'core.pong');
 });
 
-test('clients that watch the same folder hear the same, and one that leaves takes nothing from the other', async (t) => {
+test('clients that watch the same folder get the same changes, also after one has left', async (t) => {
   const { engine, session, dir } = await begin(t);
   const other = await engine.session();
   const first = await Watch.start(session, dir, true);
@@ -257,7 +257,7 @@ test('names that are no UTF-8 come as in a listing', async (t) => {
   await watch.until('created x\u{fffd}y');
 });
 
-test('what cannot be watched is refused with its reason', async (t) => {
+test('an impossible watch is refused with its reason', async (t) => {
   const { session, dir } = await begin(t);
   const missing = await failure(session, join(dir, 'nothing'));
   assert.deepEqual(missing, { message: 'watch: No such file or directory', errno_name: 'ENOENT' });
@@ -269,7 +269,7 @@ test('what cannot be watched is refused with its reason', async (t) => {
   assert.equal((await watch.end()).payload['kind'], 'invalid_session');
 });
 
-test('limits are told by name: watches of a sandbox, folders of a watch', async (t) => {
+test('limits have names: watches of a sandbox, folders of a watch', async (t) => {
   const { session, dir } = await begin(t, { binary: releaseBinary });
   const watches = await Promise.all(Array.from({ length: 128 }, () => Watch.start(session, dir)));
   assert.match((await failure(session, dir))['message'] as string, /128 watches/);
@@ -347,7 +347,7 @@ for (const writers of [1, 3]) {
   });
 }
 
-test('a client that does not read gets an overflow instead of filling memory, and nobody else waits', async (t) => {
+test('a client that does not read gets an overflow instead of filling memory, and other clients do not wait', async (t) => {
   const { engine, session, dir } = await begin(t, { binary: releaseBinary });
   const slow = await engine.session();
   const watch = await Watch.start(slow, dir, true);
@@ -365,7 +365,7 @@ test('a client that does not read gets an overflow instead of filling memory, an
   await watch.until('created fresh/file');
 });
 
-test('when the queue of the kernel was full all folders are found anew, then the client is told', async (t) => {
+test('after an overflow of the kernel queue all folders are listed again, then the client is notified', async (t) => {
   const { engine, session, dir } = await begin(t);
   const watch = await Watch.start(session, dir, true);
   process.kill(engine.pid, 'SIGSTOP');
@@ -381,7 +381,7 @@ test('when the queue of the kernel was full all folders are found anew, then the
   await watch.until('created unseen/deep/file');
 });
 
-test('a greeting says that watching is known', async (t) => {
+test('the greeting announces watches', async (t) => {
   const engine = await Engine.start(t);
   const control = await engine.control();
   control.send(0, 'svc.dial', { count: 1 });

@@ -63,7 +63,7 @@ const isRefused = (error: unknown) =>
   PlatformError.is(error, 'invalid_request') &&
   /cannot be restored.*Nothing was changed$/.test(error.message);
 
-test('what was written is restored, holes as holes, for its owner alone', async (t) => {
+test('a backup is restored with holes, readable by its owner only', async (t) => {
   const folder = await folderOf(t);
   const disk = piece(`rootfs/disks/${HANDLE}.img`, 'end of it', { offset: 40 * 2 ** 20 });
   const head = await restore(await archiveOf(piece('server/store.db', 'rows'), disk), folder);
@@ -106,7 +106,7 @@ test('a newer format is named, with what to do', async (t) => {
   );
 });
 
-test('nothing is written but files of svc, each once, whatever an archive says', async (t) => {
+test('restore writes only files of svc, each once, also from a forged archive', async (t) => {
   const folder = await folderOf(t);
   const inner = join(folder, 'target');
   await mkdir(inner);

@@ -6,7 +6,7 @@ import { LiveDisks } from '../rootfs/live-disk.ts';
 import { makeTestHost } from '../testing/test-host.ts';
 import { copyAtRest } from './copy-at-rest.ts';
 
-test('a mounted disk is copied when whoever else froze it has let it go, and is never thawed for them', async () => {
+test('a copy of a mounted disk waits until another process has thawed it', async () => {
   await using host = await makeTestHost();
   const [image, mountPoint, stage, marks] = [
     join(host.folder, 'image'),

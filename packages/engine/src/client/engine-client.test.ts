@@ -43,7 +43,7 @@ function killAndWait({ pid = 0 }: ChildProcess): void {
   assert.ok(isGone());
 }
 
-/** Has used the first engine; the second is there in its place, and nobody has noticed yet. */
+/** A client that has used the first engine and has not seen yet that the second replaced it. */
 async function replacedEngine(t: TestContext): Promise<EngineClient> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-client-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

@@ -53,7 +53,7 @@ test('each call is in a debug log, without its query, and the questions of watch
   assert.match(lines[0] ?? '', /"method":"GET","path":"\/nothing","status":404,.*"msg":"call"/);
 });
 
-test('what cannot be understood is the fault of the caller, not a failure of the engine', async (t) => {
+test('a malformed request is an error of the caller, not of the engine', async (t) => {
   const socket = await serve(t);
   const spec = { image: { type: 'oci', reference: 'x' } };
   const cases: [method: string, path: string, body?: unknown][] = [

@@ -54,7 +54,7 @@ test('a side that reads nothing stops the other before memory fills', async () =
   }
 });
 
-test('a guest that reads nothing can still be heard, and a caller that reads nothing', async () => {
+test('output flows while the other direction is blocked, both ways', async () => {
   const { caller, guest } = await joined();
   caller.far.write(Buffer.alloc(8 * MIB));
   await once(guest.far, 'readable');
@@ -85,7 +85,7 @@ test('when the caller ends, the guest gets what was sent before and then its end
   await waitUntil(() => caller.near.destroyed && guest.near.destroyed);
 });
 
-test('what a guest sent last reaches a caller that is slow, and then the end', async () => {
+test('the last bytes of a guest reach a slow caller, then the end', async () => {
   const { caller, guest } = await joined();
   const sent = randomBytes(2 * MIB);
   guest.far.end(sent);
@@ -96,7 +96,7 @@ test('what a guest sent last reaches a caller that is slow, and then the end', a
   await waitUntil(() => caller.near.destroyed && guest.near.destroyed);
 });
 
-test('what a guest sent last reaches the caller although the guest takes nothing any more', async () => {
+test('the last bytes of a guest reach the caller although the guest no longer reads', async () => {
   const { caller, guest } = await joined();
   guest.far.write('last words');
   guest.far.destroySoon();
@@ -124,7 +124,7 @@ test('destroying a joined socket, as its owner may, ends both far sides', async 
   }
 });
 
-test('the guest sees the end of a caller after the owner of the caller was told', async () => {
+test('the owner is called before the guest sees the end of a caller', async () => {
   const caller = await pair({ allowHalfOpen: true });
   const guest = await pair();
   const order: string[] = [];

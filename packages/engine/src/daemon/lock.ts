@@ -17,11 +17,11 @@ export async function lockDataFolder(instance: string, dataFolder: string): Prom
   try {
     await untilListening(server);
   } catch (error) {
-    const stranger = describeLockHolder(name, dataFolder);
+    const lockHolder = describeLockHolder(name, dataFolder);
     const message =
-      stranger === undefined
+      lockHolder === undefined
         ? `an engine is already running on ${dataFolder}; \`svc engine status\` shows it`
-        : `no engine can start on ${dataFolder}: ${stranger}`;
+        : `no engine can start on ${dataFolder}: ${lockHolder}`;
     throw new PlatformError('invalid_state_transition', message, { cause: error });
   }
   return server.unref();

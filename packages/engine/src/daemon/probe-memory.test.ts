@@ -47,7 +47,7 @@ test('after a restart of the host everything is probed', async (t) => {
   assert.equal(count(), 2);
 });
 
-test('what failed is probed each time, and so is everything when the memory is torn', async (t) => {
+test('a failed probe is repeated each time, and all are when the file is damaged', async (t) => {
   const { folder, ask, count } = fixture(t);
   await ask(FAILS);
   await ask(WORKS);

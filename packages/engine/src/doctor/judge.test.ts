@@ -72,7 +72,7 @@ test('a host that has everything can run sandboxes of every class that works', (
   );
 });
 
-test('a runtime built more than a year ago that lacks no known fix is no warning; its age is told', () => {
+test('a runtime older than a year without a known hole is no warning; its age is shown', () => {
   const { status, finding, remedy } = find({}, 'runsc (gvisor)');
   assert.match(finding, /built 2024-07-29, more than a year ago/);
   assert.deepEqual([status, remedy], ['ok', null]);
@@ -106,11 +106,11 @@ test('a runtime that is not installed comes with the command that installs it, u
   assert.equal(
     find({ runtimes: [mute] }, 'crun (container)').status,
     'ok',
-    'it works, whatever it is called',
+    'it works without a known version',
   );
 });
 
-test('cgroups are told apart, and a controller that is missing says which limit does not hold', () => {
+test('cgroup versions are distinguished, and a missing controller names the limit that is not enforced', () => {
   assert.match(find({}, 'cgroups').finding, /hybrid/);
   const unified = (controllers: string) => ({ cgroups: parseCgroupLayout(UNIFIED, () => controllers) });
   assert.match(find(unified('cpuset cpu io memory pids'), 'cgroups').finding, /^v2, all/);
@@ -122,7 +122,7 @@ test('cgroups are told apart, and a controller that is missing says which limit 
   assert.equal(find(unified('cpuset cpu pids'), 'cgroups').status, 'missing');
 });
 
-test('what was tried and failed shows why, and keeps sandboxes from running when they need it', () => {
+test('a failed try shows its reason, and is an error when sandboxes need it', () => {
   const attempts = {
     ...facts().attempts,
     diskImage: { outcome: 'failed', reason: 'mountImage: ENXIO' } as const,
@@ -131,7 +131,7 @@ test('what was tried and failed shows why, and keeps sandboxes from running when
   assert.equal(judgeHost(facts({ attempts }), NOW).canRunSandboxes, false);
 });
 
-test('a host without FUSE runs sandboxes, and is told what it cannot do', () => {
+test('without FUSE sandboxes run, and the missing features are named', () => {
   const attempts = { ...facts().attempts, fuse: { outcome: 'failed', reason: 'ENOENT' } as const };
   const { status, remedy } = find({ attempts }, 'fuse');
   assert.equal(status, 'warn');

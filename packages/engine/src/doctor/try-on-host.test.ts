@@ -11,7 +11,7 @@ async function failureOf(script: string, timeout = 60_000): Promise<string> {
   return describeFailure(failure);
 }
 
-test('a program that failed is told by its last line, one that was ended by what ended it', async () => {
+test('a failed program is described by its last line, a killed one by its signal', async () => {
   assert.equal(await failureOf('echo first >&2; echo last >&2; exit 1'), 'last');
   assert.match(await failureOf('kill -SEGV $$'), /: ended by SIGSEGV$/);
   assert.match(await failureOf('exec sleep 60', 50), /: no answer in 10 s$/);

@@ -27,12 +27,12 @@ export class EventLog {
     this.#notifier.notify();
   }
 
-  /** Kept events, then new ones until the signal fires. One who reads too slowly misses the oldest. */
+  /** Stored events, then new ones until the signal fires. A slow reader misses the oldest. */
   async *read({ after, types }: ReadEvents, signal: AbortSignal): AsyncGenerator<EngineEvent> {
-    // A place ahead of us is one from before the clock of the host was set back: whoever has it may have missed anything.
+    // A cursor ahead of our sequence is from before the clock of the host was set back: its reader gets all stored events.
     let last = after === undefined ? this.#sequence : after > this.#sequence ? 0 : after;
     while (!signal.aborted) {
-      // Looked up each time, not copied: a reader that stands still holds nothing.
+      // Looked up each time, not copied: a reader that pauses holds no memory.
       const next = this.#kept[this.#positionAfter(last)];
       if (next === undefined) {
         await this.#notifier.wait(signal);

@@ -26,7 +26,7 @@ async function read(log: NetworkLog, options: ReadNetworkLog = {}) {
   return { entries, leftOut };
 }
 
-test('what repeats is one entry with a count, shown and told again after a while', async (t) => {
+test('repeated decisions are one entry with a count, which is shown and reported again after a while', async (t) => {
   mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-01-01T00:00:00Z') });
   t.after(() => mock.timers.reset());
   const log = new NetworkLog();
@@ -59,7 +59,7 @@ test('it is bounded: the oldest go and are counted, and what is allowed pushes o
   assert.equal((await read(log, { verdict: 'allow' })).entries.length, 128);
 });
 
-test('who follows gets what comes, also behind a place from before the clock was set back, until it is over', async () => {
+test('a follower gets new entries until the end, also with a cursor from before the clock was set back', async () => {
   const log = new NetworkLog();
   let isOver = false;
   const lines = log.read(

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { GuestFolders } from './guest-folders.ts';
 
-test('what a sandbox shares with its engine is open to root of that sandbox and to nobody else on the host', async (t) => {
+test('only root of a sandbox can open the files that it shares with its engine', async (t) => {
   const run = mkdtempSync(join(tmpdir(), 'svc-guest-folders-'));
   t.after(() => rmSync(run, { recursive: true, force: true }));
   chmodSync(run, 0o711);

@@ -100,8 +100,8 @@ export class GuestFolders {
   }
 }
 
-/** SAFETY: names come from callers, and we write as root: whatever the schema says, a name stays inside the folder. */
+/** SAFETY: names come from callers, and we write as root: a name stays inside the folder, also without the check of the schema. */
 function scriptPath(folder: string, name: string): string {
-  if (!SCRIPT_NAME.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a script`);
+  if (!SCRIPT_NAME.test(name)) throw new Error(`${JSON.stringify(name)} is not a script name`);
   return join(folder, name);
 }

@@ -113,7 +113,7 @@ test('without a connection of svc-init a client is told to wait, and a wait ends
   await assert.rejects(link.takeSession(AbortSignal.timeout(50)), { name: 'TimeoutError' });
 });
 
-test('a client that waits for a session is told when svc-init is gone', async (t) => {
+test('a waiting request for a session fails when svc-init disconnects', async (t) => {
   const { link, dial, seen } = await listen(t);
   const control = await dial('C', 0);
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
@@ -157,7 +157,7 @@ test('a guest that reads nothing of what it is sent loses its connection before 
   assert.ok(seen.includes('disconnected'));
 });
 
-test('a guest that greets twice, or says more at once than svc-init would, is not heard', async (t) => {
+test('a guest that greets twice or sends larger messages than svc-init is disconnected', async (t) => {
   const { link, dial, seen } = await listen(t);
   const control = await dial('C', 0);
   const hello = encodeMessage(0, 'svc.hello', { processes: [] });
@@ -221,7 +221,7 @@ function slowBuckets(): { readonly clock: { ms: number }; readonly buckets: Toke
   return { clock, buckets: new TokenBuckets(limits, () => clock.ms) };
 }
 
-test('a guest that says more than its share is not read from: it waits, and the engine holds next to nothing', async (t) => {
+test('a guest over its rate is not read from, so that the engine buffers next to nothing', async (t) => {
   const { buckets } = slowBuckets();
   const { dial, seen, heard } = await listen(t, buckets);
   const control = await dial('C', 0);

@@ -9,7 +9,7 @@ import type { GuestStatus, Hello, ProcessOutput, ProcessState } from './guest-me
 import type { Preamble } from './preamble.ts';
 import { TokenBuckets } from './token-buckets.ts';
 
-/** What a sandbox tells its engine, and when something is asked of it. */
+/** Callbacks for the messages of svc-init, and before requests to it. */
 export interface GuestListener {
   /** Before each request, and before a client gets a session. */
   asked(): void;
@@ -34,14 +34,14 @@ export interface GuestSession {
 const DRAIN_MS = 500;
 /** Session connections kept dialled, so that a client need not wait for one. */
 const SPARE_SESSIONS = 2;
-/** Longer than most processes start and run: none of them waits for svc-init to dial, and a short life does without. */
+/** Longer than most processes start and run, so that they do not wait for svc-init to dial. */
 const REPLACE_MS = 100;
-/** A connection may be lost on the way, among many that were dialled at once: it is asked for again. */
+/** A connection may be lost among many that were dialled at once, so it is requested again. */
 const DIAL_AGAIN_MS = 250;
 
 /**
  * The engine's end of the connections that svc-init dials (packages/init/PROTOCOL.md). Everything that
- * arrives is untrusted, and takes no more of our time than the budget allows.
+ * arrives is untrusted; token buckets limit how much time it takes.
  */
 export class GuestLink {
   readonly #listener: GuestListener;
@@ -83,7 +83,7 @@ export class GuestLink {
     return this.#control.request(type, payload, signal);
   }
 
-  /** A request that disturbs nobody: one that rests goes on resting, and may take its time to answer. */
+  /** A request that does not wake a resting sandbox, which may answer late. */
   peek(type: string, signal: AbortSignal): Promise<Message> {
     if (this.#control === undefined) throw notConnected();
     return this.#control.request(type, {}, signal);
@@ -116,13 +116,13 @@ export class GuestLink {
     }
   }
 
-  /** The client has left: svc-init kills what it started. */
+  /** The client has left: svc-init kills the processes that it started. */
   drop(session: GuestSession): void {
     this.notify('svc.drop', { connection: session.connection });
     session.socket.destroy();
   }
 
-  /** After svc-init has ended: until clients have what it said last, or the time is over. */
+  /** After svc-init has ended: waits until clients have its last output, or for `DRAIN_MS`. */
   async drain(): Promise<void> {
     for (const spare of this.#spares) spare.socket.destroy();
     this.#server?.dropUnauthenticated();

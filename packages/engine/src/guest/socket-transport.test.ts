@@ -25,10 +25,10 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-transport-'));
 });
 after(() => rm(folder, { recursive: true, force: true }));
-// Whatever a transport leaves open keeps this process from exiting.
+// Sockets that a transport leaves open would keep this process from exiting.
 afterEach(() => opened.splice(0).forEach((stream) => stream.destroy()));
 
-/** Everything that a transport may be over; only the first is read into buffers that are used again. */
+/** Kinds of connections of a transport; only the first is read into reused buffers. */
 const KINDS: Readonly<Record<string, () => Promise<Pair>>> = {
   'a socket': socketPair,
   'a socket of a Node that takes no buffers': async () => {
@@ -45,7 +45,7 @@ const KINDS: Readonly<Record<string, () => Promise<Pair>>> = {
 };
 
 for (const [kind, open] of Object.entries(KINDS)) {
-  test(`bytes arrive whole and in order over ${kind}, whatever is done to a chunk after the next`, async () => {
+  test(`bytes arrive whole and in order over ${kind}, also when a chunk is overwritten after the next one`, async () => {
     const { near, far } = await open();
     const hash = createHash('sha256');
     far.end(SENT);
@@ -130,7 +130,7 @@ test('destroying the socket, as its former owner may, ends the reading and the p
 });
 
 function keep(pair: Pair): Pair {
-  // Whatever becomes of it, the tests look at what arrives.
+  // The tests check what arrives, not how the other end closes.
   pair.far.on('error', () => undefined);
   opened.push(pair.near, pair.far);
   return pair;

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { ProcessLog } from './process-log.ts';
 
-test('a full disk costs lines of the log, and the log says how many once there is room', (t) => {
+test('lines are dropped while the disk is full, and counted in a later line', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-process-log-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'svc-process-log', folder]);
   t.after(() => {
@@ -47,7 +47,7 @@ test('a reader that is gone does not end the process', async () => {
   const script = `
     const { ProcessLog } = await import(${JSON.stringify(join(import.meta.dirname, 'process-log.ts'))});
     const log = new ProcessLog(1);
-    process.stdin.once('data', () => { log.write('nobody reads this\\n'); process.exit(7); });
+    process.stdin.once('data', () => { log.write('unread\\n'); process.exit(7); });
     log.write('ready\\n');`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['pipe', 'pipe', 'inherit'],

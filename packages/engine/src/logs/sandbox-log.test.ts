@@ -36,7 +36,7 @@ test('output and system entries come back in order, each source only on request'
   assert.deepEqual(await texts(log, { tail: 1 }), ['two\n']);
 });
 
-test('a full disk costs lines, which the log tells of, and harms no other line', async (t) => {
+test('lines are dropped while the disk is full, a later line reports them, and other lines stay intact', async (t) => {
   const path = mkdtempSync(join(tmpdir(), 'svc-log-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'svc-log-test', path]);
   t.after(() => {
@@ -73,7 +73,7 @@ test('a cursor continues exactly behind its entry, also after the log was opened
   assert.deepEqual(await texts(again, { cursor }), ['4', '5', '6']);
 });
 
-test('rotation keeps three files and a reader who fell behind is told', async (t) => {
+test('rotation keeps three files, and a reader that fell behind gets the gap', async (t) => {
   const path = folder(t);
   const log = await SandboxLog.open(path, { maxFileBytes: 1000 });
   log.output('main', 'stdout', Buffer.from('first'), 5);

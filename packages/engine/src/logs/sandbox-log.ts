@@ -120,7 +120,7 @@ export class SandboxLog {
     this.#notifier.notify();
   }
 
-  /** A full disk costs lines, and the log tells of it later; whoever writes goes on. */
+  /** Lines are dropped while the disk is full, which a later line reports; the writer continues. */
   #write(line: LogLine): void {
     if (this.#descriptor < 0) return;
     const lines = this.#missing === 0 ? [line] : [gap(line.t, this.#missing), line];

@@ -19,7 +19,7 @@ test('another process with the same id is not taken for it', () => {
   assert.equal(isRunning({ ...identity, bootId: '00000000-0000-0000-0000-000000000000' }), false);
 });
 
-test('a process that has ended is not running, also while nobody has waited for it', async () => {
+test('a zombie is not running', async () => {
   // The shell becomes a program that never waits for the child that ends at once.
   const parent = spawn('sh', ['-c', 'sh -c "echo \\$\\$" & exec sleep 30'], {
     stdio: ['ignore', 'pipe', 'ignore'],

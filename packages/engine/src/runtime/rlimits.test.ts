@@ -19,7 +19,7 @@ test('without the privilege to raise limits, ours are the most that can be grant
   assert.deepEqual(Object.fromEntries(ceilings), { memlock: 8_388_608, nofile: 20_000, nproc: 96_360 });
 });
 
-test('with it, the kernel bounds the number of open files, and we all others: nobody gets more than the engine has', () => {
+test('with it, the kernel limits open files, and all other limits are at most those of the engine', () => {
   const ceilings = rlimitCeilings(LIMITS, PRIVILEGED, 1_048_576);
   assert.deepEqual(Object.fromEntries(ceilings), { memlock: 8_388_608, nofile: 1_048_576, nproc: 96_360 });
 });

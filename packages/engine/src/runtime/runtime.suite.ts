@@ -47,10 +47,10 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
       await runtime.remove(handle);
     });
 
-    test('a sandbox that never was is not alive, and killing and removing it succeed', async () => {
-      assert.equal(await runtime.isAlive('nobody'), false);
-      await runtime.kill('nobody');
-      await runtime.remove('nobody');
+    test('an unknown sandbox is not alive, and killing and removing it succeed', async () => {
+      assert.equal(await runtime.isAlive('unknown'), false);
+      await runtime.kill('unknown');
+      await runtime.remove('unknown');
     });
 
     test('a sandbox whose PID 1 has ended is not alive but listed until it is removed', async () => {

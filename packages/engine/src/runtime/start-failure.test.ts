@@ -27,7 +27,7 @@ test('entries that follow each other without a line break are read separately', 
 
 test('an error contains neither the token nor the configuration that the runtime quotes', () => {
   const initToken = 'ab'.repeat(32);
-  // As much of it as is looked at.
+  // Only the fields that are read.
   const spec = {
     initToken,
     rootfs: '/data/root',

@@ -18,7 +18,7 @@ const PYTHON: Demand = {
 const INTERPRETER = { key: 'interpreter', cmd: 'python3', args: [], stdinFd: 12 };
 const NODE = { ...PYTHON, imageId: 'sha256:node', reference: 'node' };
 
-test('one of what was asked for once waits, as many as were asked for within a minute, and no more than the most', async (t) => {
+test('as many wait as were created within a minute, at least one, at most the maximum', async (t) => {
   const { pool, waiting, pass } = world(t, { max: 3 });
   pool.expect(PYTHON);
   await pass(100);
@@ -33,7 +33,7 @@ test('one of what was asked for once waits, as many as were asked for within a m
   assert.deepEqual(waiting(), ['python'], 'a minute later one is enough');
 });
 
-test('each of what was asked for gets a place before any gets two, those asked for last first', async (t) => {
+test('each configuration gets one sandbox before any gets two, latest first', async (t) => {
   const { pool, waiting, pass } = world(t, { max: 2 });
   pool.expect(PYTHON);
   pool.expect(PYTHON);
@@ -45,7 +45,7 @@ test('each of what was asked for gets a place before any gets two, those asked f
   assert.deepEqual(waiting(), ['node', 'python']);
 });
 
-test('what nobody asks for any more is given back', async (t) => {
+test('sandboxes without demand are removed', async (t) => {
   const { pool, waiting, pass } = world(t, { max: 3 });
   pool.expect(PYTHON);
   await pass(9 * 60_000);
@@ -87,7 +87,7 @@ test('another image, size, class, runtime or scope gets none', async (t) => {
   assert.ok(pool.take({ ...secret, reference: 'another-name-of-it' }, 'runsc'));
 });
 
-test('while somebody waits for a create none is started', async (t) => {
+test('none is started while a create is waiting', async (t) => {
   const { pool, waiting, pass } = world(t, { max: 1 });
   const create = pool.duringCreate();
   pool.expect(PYTHON);
@@ -98,7 +98,7 @@ test('while somebody waits for a create none is started', async (t) => {
   assert.deepEqual(waiting(), ['python']);
 });
 
-test('who was served is left alone for a while when others still wait, and not when none does', async (t) => {
+test('the refill after a create is delayed while others wait, and not when none does', async (t) => {
   const { pool, asked, pass } = world(t, { max: 2 });
   const create = (demand: Demand) => {
     using _ = pool.duringCreate();
@@ -143,7 +143,7 @@ test('no more wait than a share of the free memory allows', async (t) => {
   assert.deepEqual(waiting(), ['python', 'python']);
 });
 
-test('one that cannot be started is tried again after a minute', async (t) => {
+test('a failed start is retried after a minute', async (t) => {
   const { pool, asked, host, waiting, pass } = world(t, { max: 1 });
   host.isBroken = true;
   pool.expect(PYTHON);
@@ -186,7 +186,7 @@ test('closed, it removes all that wait, one that is being started included', asy
   assert.equal(asked.length, 2);
 });
 
-test('what was run in such sandboxes is started in those that wait, and in those that come', async (t) => {
+test('processes of such sandboxes are started in waiting ones, and in new ones', async (t) => {
   const { pool, started, pass } = world(t, { max: 2 });
   pool.expect(PYTHON);
   pool.expect(NODE);
@@ -207,10 +207,10 @@ test('what was run in such sandboxes is started in those that wait, and in those
   await pass(2 * 60_000);
   assert.ok(pool.take(PYTHON, 'runsc'));
   await pass(1000);
-  assert.deepEqual(programs(pool), [['python', []]], 'nobody has run it for ten minutes');
+  assert.deepEqual(programs(pool), [['python', []]], 'not run for ten minutes');
 });
 
-test('what cannot be started in one that waits is not tried there again, and it waits without', async (t) => {
+test('a process that cannot be started in a waiting sandbox is not retried there, and the sandbox stays', async (t) => {
   const { pool, started, host, pass } = world(t, { max: 1 });
   host.isBroken = 'spares';
   pool.expect(PYTHON);
@@ -220,7 +220,7 @@ test('what cannot be started in one that waits is not tried there again, and it 
   assert.deepEqual(programs(pool), [['python', []]]);
 });
 
-test('nothing is run in sandboxes that nobody asks for, nor while somebody waits for a create', async (t) => {
+test('no process is started in sandboxes without demand, nor while a create is waiting', async (t) => {
   const { pool, started, pass } = world(t, { max: 1 });
   pool.expectProcess(PYTHON, INTERPRETER);
   pool.expect(PYTHON);

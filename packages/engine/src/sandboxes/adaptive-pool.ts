@@ -3,11 +3,11 @@ import type { Isolation } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
 
-/** What a sandbox that waits is started with; whoever asks for just this can have it. */
+/** The configuration of a waiting sandbox; a create with an equal one gets it. */
 export interface Demand {
   readonly imageId: string;
   readonly reference: string;
-  /** Null: everybody's image. */
+  /** Null: a public image. */
   readonly scope: string | null;
   readonly isolation: Isolation;
   readonly vcpus: number;
@@ -15,7 +15,7 @@ export interface Demand {
   readonly diskMib: number;
 }
 
-/** What is left of this host for sandboxes that nobody has asked for yet. */
+/** Resources of this host that waiting sandboxes may use. */
 export interface WarmHost {
   freeMemoryBytes(): number;
   totalMemoryBytes(): number;
@@ -23,7 +23,7 @@ export interface WarmHost {
 }
 
 interface AdaptiveOptions {
-  /** How many wait at most; 0 switches it off. */
+  /** Most waiting sandboxes; 0 disables the pool. */
   readonly max: number;
   readonly host: WarmHost;
   readonly make: (demand: Demand) => Promise<Sandbox>;
@@ -31,46 +31,46 @@ interface AdaptiveOptions {
 
 interface Asked {
   readonly demand: Demand;
-  /** When it was asked for, latest last. */
+  /** Times of creates, latest last. */
   times: number[];
   retryAt: number;
-  /** What was run in such sandboxes lately, latest last. */
+  /** Processes of such sandboxes lately, latest last. */
   spares: readonly { readonly process: SpareProcess; readonly at: number }[];
 }
 
 interface Waiting {
   readonly demand: Demand;
-  /** Keys of what was started in it, or could not be. */
+  /** Processes started in it by key; null: it could not be started. */
   readonly spares: Map<string, SpareProcess | null>;
 }
 
-/** After this long without anybody asking, it is given back. */
+/** A sandbox is removed after this long without demand. */
 const KEEP_MS = 10 * 60_000;
-/** As many wait as were asked for in this time, one at the least. */
+/** As many wait as were created in this time, at least one. */
 const LATELY_MS = 60_000;
 /** After a start that failed, and after memory was short. */
 const PAUSE_MS = 60_000;
-/** A caller that was just served goes first. */
+/** The caller that was just served gets the CPUs first. */
 const FILL_DELAY_MS = 50;
-/** While one of each waits there is time: the caller's own first processes are at work. */
+/** Longer while one of each waits, so that the first processes of the caller are not slowed down. */
 const REFILL_DELAY_MS = 500;
-/** What one that waits takes of the host, about. */
+/** Approximate memory of a waiting sandbox. */
 const IDLE_MIB: Readonly<Record<Isolation, number>> = { container: 8, gvisor: 64, microvm: 256 };
-/** What each process that waits in one takes, about. */
+/** Approximate memory of each process started in it. */
 const SPARE_MIB = 16;
 const MAX_SPARES = 2;
 const SPARE_TIMEOUT_MS = 30_000;
-/** The share of free memory that all of them may take. */
+/** The share of free memory that all waiting sandboxes may take. */
 const MEMORY_SHARE = 1 / 16;
-/** With less than this share of memory free they are all given back. */
+/** With less than this share of memory free all are removed. */
 const LEAST_FREE = 1 / 10;
 const MIB = 2 ** 20;
 
 /**
- * Keeps a few sandboxes started of what was asked for lately (docs/decisions/0061-adaptive-warm-pool.md).
- * - Each is handed out once, and those of a private image to callers of its scope alone.
- * - They are made one after the other, while nobody waits for a create.
- * - No more of them wait than `max` and the memory allow; when that gets short, all are given back.
+ * Keeps a few sandboxes started of the configurations that were created lately (docs/decisions/0061-adaptive-warm-pool.md).
+ * - Each is handed out once, and those of a private image only to callers of its scope.
+ * - They are started one after the other, while no create is waiting.
+ * - Their number is limited by `max` and by free memory; all are removed when memory is short.
  */
 export class AdaptivePool {
   readonly #logger: Kit['logger'];
@@ -90,7 +90,7 @@ export class AdaptivePool {
     this.#options = options;
   }
 
-  /** Somebody asks for it, or is likely to. */
+  /** Records a create, or one that is likely. */
   expect(demand: Demand): void {
     if (this.#options.max === 0 || this.#isClosed) return;
     const key = keyOf(demand);
@@ -100,7 +100,7 @@ export class AdaptivePool {
     this.#fillSoon();
   }
 
-  /** Such sandboxes are likely to be asked for this process too. */
+  /** Records a process that was started in such a sandbox. */
   expectProcess(demand: Demand, process: SpareProcess): void {
     const asked = this.#asked.get(keyOf(demand));
     if (asked === undefined || this.#isClosed) return;
@@ -109,7 +109,7 @@ export class AdaptivePool {
     this.#fillSoon();
   }
 
-  /** One that waits and still runs, with just this and by that runtime; it is the caller's from now on. */
+  /** A waiting sandbox of this configuration and runtime that still runs; the caller owns it from now on. */
   take(demand: Demand, runtimeName: string): Sandbox | undefined {
     if (this.#options.max === 0) return undefined;
     const key = keyOf(demand);
@@ -124,7 +124,7 @@ export class AdaptivePool {
     return undefined;
   }
 
-  /** Nothing is started until it is disposed of. */
+  /** Starts no sandboxes until the result is disposed of. */
   duringCreate(): Disposable {
     this.#creates++;
     return {
@@ -135,12 +135,12 @@ export class AdaptivePool {
     };
   }
 
-  /** It has ended by itself, and is removed by whoever noticed. */
+  /** The sandbox has ended by itself; the caller removes it. */
   forget(sandbox: Sandbox): void {
     this.#waiting.delete(sandbox);
   }
 
-  /** Gives back what nobody asks for any more and what the host needs. Called about once a second. */
+  /** Removes sandboxes without demand, or all when the host is short of memory. Called about once a second. */
   tend(): void {
     if (this.#options.max === 0 || this.#isClosed) return;
     const now = Date.now();
@@ -159,7 +159,7 @@ export class AdaptivePool {
     this.#fillSoon();
   }
 
-  /** Before an image is removed: none of it waits any more when this is over, until somebody asks again. All images when absent. */
+  /** Removes all waiting sandboxes of an image that is about to be removed; of all images when absent. */
   async release(imageId?: string): Promise<void> {
     const isMeant = (demand: Demand) => imageId === undefined || demand.imageId === imageId;
     for (const [key, { demand }] of this.#asked) if (isMeant(demand)) this.#asked.delete(key);
@@ -220,7 +220,7 @@ export class AdaptivePool {
     await this.#fillSpares();
   }
 
-  /** Starts what is missing in those that wait; what cannot be started there is not tried again. */
+  /** Starts missing processes in waiting sandboxes; one that fails is not tried there again. */
   async #fillSpares(): Promise<void> {
     for (let next = this.#nextSpare(); next !== undefined; next = this.#nextSpare()) {
       const { sandbox, spares, process } = next;
@@ -229,7 +229,10 @@ export class AdaptivePool {
         await sandbox.startSpare(process, AbortSignal.timeout(SPARE_TIMEOUT_MS));
         spares.set(process.key, process);
       } catch (error) {
-        this.#logger.debug({ error, program: process.cmd }, 'a program does not wait in a warm sandbox');
+        this.#logger.debug(
+          { error, program: process.cmd },
+          'a program could not be started in a warm sandbox',
+        );
       }
     }
   }
@@ -251,20 +254,20 @@ export class AdaptivePool {
     return this.#latestFirst().find(isMissing);
   }
 
-  /** How many of each should wait: one of each, those asked for last first, then more of what is asked for often. */
+  /** How many of each configuration should wait: one of each, latest first, then more of the frequent ones. */
   #targets(): Map<string, number> {
     const targets = new Map<string, number>();
     const now = Date.now();
     if (now < this.#pausedUntil || this.#isHostShort()) return targets;
     let mib = (this.#options.host.freeMemoryBytes() * MEMORY_SHARE) / MIB;
-    let places = this.#options.max;
+    let left = this.#options.max;
     for (let round = 1; round <= this.#options.max; round++) {
       for (const { demand, times, spares } of this.#latestFirst()) {
         const wanted = Math.max(1, times.filter((time) => now - time < LATELY_MS).length);
         const cost = IDLE_MIB[demand.isolation] + SPARE_MIB * spares.length;
-        if (wanted < round || places === 0 || cost > mib) continue;
+        if (wanted < round || left === 0 || cost > mib) continue;
         targets.set(keyOf(demand), round);
-        places--;
+        left--;
         mib -= cost;
       }
     }
@@ -291,14 +294,17 @@ export class AdaptivePool {
     const removal = sandbox
       .remove()
       .catch((error: unknown) =>
-        this.#logger.error({ error }, 'a waiting sandbox goes with the next start of the engine'),
+        this.#logger.error(
+          { error },
+          'a waiting sandbox could not be removed; the next start of the engine removes it',
+        ),
       )
       .finally(() => this.#removals.delete(removal));
     this.#removals.add(removal);
   }
 }
 
-/** SAFETY: the scope is part of it, so that what was started from a private image stays with those who may use it. */
+/** SAFETY: the scope is part of the key, so that sandboxes of a private image go only to callers that may use it. */
 function keyOf({ imageId, scope, isolation, vcpus, memoryMib, diskMib }: Demand): string {
   return JSON.stringify([imageId, scope, isolation, vcpus, memoryMib, diskMib]);
 }

@@ -39,7 +39,7 @@ test('the old policy holds on when the new one cannot be saved', async () => {
   assert.deepEqual(network.policyOf(slot.key), resolvePolicy(OPEN));
 });
 
-test('what cannot be carried out is not saved', async () => {
+test('a change that fails is not saved', async () => {
   const { slot } = await start();
   const broken = new FakeNetwork({
     beforeCall: (operation) => {

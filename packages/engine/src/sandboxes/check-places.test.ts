@@ -74,7 +74,7 @@ suite('places of mounts', () => {
     refuseSharedPlaces([], [ADVISORY]);
   });
 
-  test('what is not where it was to be is noticed', async () => {
+  test('a mount in another place is detected', async () => {
     // No first process of a sandbox has such a place; neither has this one, which is none.
     await assert.rejects(checkLanded([process.pid], ['/data/x']), refusal(/landed elsewhere/));
     await checkLanded([process.pid], []);

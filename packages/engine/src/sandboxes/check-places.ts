@@ -42,8 +42,8 @@ async function requireNoLink(rootfs: string, path: string): Promise<void> {
 }
 
 /**
- * Refuses a sandbox in which a mount is not where `checkPlaces` saw its place: somebody has swapped a folder for a link meanwhile.
- * SAFETY: to be called when the runtime has mounted everything and nothing of the guest's runs.
+ * Refuses a sandbox in which a mount is not where `checkPlaces` saw its place: a folder was replaced by a link meanwhile.
+ * SAFETY: to be called when the runtime has mounted everything and no process of the guest runs.
  */
 export async function checkLanded(processIds: readonly number[], places: readonly string[]): Promise<void> {
   const tables = await Promise.all(

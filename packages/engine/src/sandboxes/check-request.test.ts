@@ -39,7 +39,7 @@ async function refusal(kit: Kit, request: object): Promise<string> {
   return 'accepted';
 }
 
-test('what is beyond the host is refused with the field and its maximum', async (t) => {
+test('more than the host has is refused with the field and its maximum', async (t) => {
   const kit = await makeKit(t);
   const ask = (resources: object) => refusal(kit, { spec: { image, resources } });
   assert.match(await ask({ vcpus: 255 }), /^invalid_sandbox_config resources\.vcpus: must be at most 2\b/);
@@ -67,7 +67,7 @@ test('a class that is missing, an init and a policy that cannot be had are refus
   );
 });
 
-test('mounts that cannot be had are refused by their index, and only those', async (t) => {
+test('impossible mounts are refused by their index', async (t) => {
   const kit = await makeKit(t);
   const at = (path: string) => join(kit.folder, path);
   await symlink('../theirs', at('binds/mine/link'));

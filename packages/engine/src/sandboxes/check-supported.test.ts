@@ -34,7 +34,7 @@ test('the default policy, spelled out as clients send it, and deny-all can be en
   check(withPolicy({ default_egress: 'deny', default_ingress: 'allow', rules }));
   check(withPolicy({ default_egress: 'deny', default_ingress: 'deny', rules: [] }));
   check({ image });
-  // What a published client sends when nobody asked for anything.
+  // What a published client sends by default.
   check({ image, network: { enabled: true, strict: false, max_connections: null } });
 });
 

@@ -112,7 +112,7 @@ async function run(
     ],
     workdir: '/',
     capabilities: [],
-    // The operator's folder may be on any file system, and the image anybody's.
+    // The operator's folder may be on any file system, and the image may have any owner.
     ids: 'any',
     network: 'none',
     environment: {},

@@ -22,7 +22,7 @@ export async function createRecord(
   undo.defer(() => kit.records.remove(record.handle));
   undo.defer(() => kit.secrets.remove(record.handle));
   undo.defer(() => kit.rootfs.removeDisk(record.handle));
-  // Half a disk is removed by whoever failed to make it.
+  // A create of a disk that fails removes the part that it made.
   await retryLostHelper(
     () => origin.createDisk(record.handle, signal, { isMountedNext: id !== null && request.start === true }),
     signal,

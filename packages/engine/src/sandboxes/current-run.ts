@@ -24,8 +24,8 @@ interface CurrentRunParts {
 }
 
 /**
- * The run that a sandbox has, if it has one, and how it ends: on request, by itself, at a start that failed, or with an engine that was
- * killed. Whoever calls `end`, `failStart`, `endAfterRestart` or `discard` has the sandbox's turn.
+ * The run of a sandbox, if it has one, and how it ends: on request, by itself, at a start that failed, or with an engine that was killed.
+ * `end`, `failStart`, `endAfterRestart` and `discard` are called with the sandbox's mutex held.
  */
 export class CurrentRun {
   readonly #parts: CurrentRunParts;
@@ -41,7 +41,7 @@ export class CurrentRun {
     return this.#run;
   }
 
-  /** The run is the sandbox's from now on; when it ends by itself, the sandbox ends with it. */
+  /** Makes `run` the run of the sandbox; when it ends by itself, the sandbox is stopped. */
   hold(run: Run): void {
     this.#run = run;
     const { kit, stored, mutex } = this.#parts;
@@ -68,9 +68,9 @@ export class CurrentRun {
     else {
       const reason = this.#ending.by === 'request' ? this.#ending.reason : null;
       const isAlive = () => runtime.isAlive(stored.value.handle);
-      const over = () => mutex.deadline;
+      const deadline = () => mutex.deadline;
       if (run.link.isConnected && graceMs > 0)
-        await timer.time('processes', () => shutDown(run, { graceMs, reason, isAlive, over }));
+        await timer.time('processes', () => shutDown(run, { graceMs, reason, isAlive, deadline }));
       await this.#release(run, timer);
     }
     noteStop(kit.logger, stored.journal, stored.value.handle, timer.result());
@@ -78,11 +78,11 @@ export class CurrentRun {
     this.#ending = undefined;
   }
 
-  /** `run`: what has come up before the start failed, if anything has. */
+  /** `run`: undefined when the start failed before it had one. */
   async failStart(run: Run | undefined, error: unknown, to: SandboxState = 'failed'): Promise<void> {
     const { kit, stored, networkLog } = this.#parts;
     const message = error instanceof Error ? error.message : String(error);
-    // What cannot be released now goes with the removal or the next engine; the sandbox must not stay `starting` for it.
+    // The removal or the next engine releases the rest; the sandbox must not stay `starting` for it.
     if (run !== undefined) await this.#release(run).catch(this.#logUndo);
     const now = new Date().toISOString();
     const end = { reason: 'start_failed', message, exitCode: null } as const;
@@ -91,7 +91,7 @@ export class CurrentRun {
     networkLog.wake();
   }
 
-  /** Ends what an engine that was killed has left half-way, or what did not outlive it. */
+  /** Ends a start or stop that a killed engine left half-way, or a run that did not outlive it. */
   async endAfterRestart(): Promise<void> {
     const { kit, stored, runtime } = this.#parts;
     const { state, run } = stored.value;
@@ -108,7 +108,7 @@ export class CurrentRun {
     );
   }
 
-  /** Releases everything, without a word in the record: the sandbox is being removed. */
+  /** Releases everything without a change of the record: the sandbox is being removed. */
   async discard(): Promise<void> {
     const { kit, stored, runtime } = this.#parts;
     await this.#run?.close();
@@ -145,16 +145,16 @@ interface ShutDown {
   readonly graceMs: number;
   readonly reason: EndReason | null;
   readonly isAlive: () => Promise<boolean>;
-  /** When somebody who cannot wait that long wants it over, by the clock of `performance`. */
-  readonly over: () => number;
+  /** When a caller in a hurry wants it to end, by `performance.now`. */
+  readonly deadline: () => number;
 }
 
-/** Asks svc-init to end everything; returns when it has, or when the grace of whoever waits is over. */
-async function shutDown(run: Run, { graceMs, reason, isAlive, over }: ShutDown): Promise<void> {
+/** Asks svc-init to end all processes; returns when it has, or at the end of the grace period or of the caller's deadline. */
+async function shutDown(run: Run, { graceMs, reason, isAlive, deadline }: ShutDown): Promise<void> {
   run.wake();
   run.link.notify('svc.shutdown', { grace_ms: graceMs, reason });
-  const deadline = performance.now() + graceMs + 1000;
-  while (performance.now() < Math.min(deadline, over())) {
+  const end = performance.now() + graceMs + 1000;
+  while (performance.now() < Math.min(end, deadline())) {
     const isGone = !run.link.isConnected && !(await isAlive());
     if (isGone) return await run.link.drain();
     await delay(GONE_CHECK_MS);

@@ -29,7 +29,7 @@ function main(end: Partial<ProcessState>): ReturnType<typeof describeEnd> {
   return describeEnd({ by: 'main', state: { ...state, ...end } }, record);
 }
 
-test('an exit code is told as it is', () => {
+test('an exit code is reported unchanged', () => {
   assert.deepEqual(main({ code: 3 }), {
     reason: 'exited',
     message: 'the main process exited with code 3',
@@ -37,7 +37,7 @@ test('an exit code is told as it is', () => {
   });
 });
 
-test('a signal is told as shells count it', () => {
+test('a signal is reported as 128 plus its number', () => {
   assert.equal(main({ signal: 15 }).exitCode, 143);
 });
 

@@ -10,13 +10,13 @@ function stopOf(timings: Readonly<Record<string, number>>): { notes: string[]; w
   return { notes, warnings };
 }
 
-test('a stop is told with its steps in the log of the sandbox alone', () => {
+test('a stop is logged with its steps only in the log of the sandbox', () => {
   const { notes, warnings } = stopOf({ processes: 6, disk: 3.5, total: 12 });
   assert.deepEqual(notes, ['debug its run has been ended: processes 6 ms, disk 3.5 ms, total 12 ms']);
   assert.deepEqual(warnings, []);
 });
 
-test('one that took long is told in the log of the engine too', () => {
+test('a slow stop is logged by the engine too', () => {
   const timings = { processes: 4000, total: 4010 };
   assert.deepEqual(stopOf(timings).warnings, [{ handle: 'h1', timings }]);
 });

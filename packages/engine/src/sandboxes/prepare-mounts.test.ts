@@ -180,7 +180,7 @@ test('an image that the last sandbox has not quite let go of is waited for', asy
     mountImage: { value: mountImage },
   }) as HostCalls;
   await prepareMounts({ ...kit, hostCalls }, record, slot, soon());
-  assert.ok(refusals.length > 0, 'nobody held it, so the above proves nothing');
+  assert.ok(refusals.length > 0, 'the mount was never refused, so the retry was not tested');
   await releaseStaging(kit, HANDLE);
 });
 

@@ -51,7 +51,7 @@ test('a file with an appended record is soon replaced by one that holds nothing 
   await waitUntil(() => readFileSync(file, 'utf8') === JSON.stringify(owned), 'the file is replaced');
 });
 
-test('what is removed or written meanwhile is not replaced by something older', async (t) => {
+test('a record that is removed or written meanwhile is not replaced by an older one', async (t) => {
   const { records, record, ids } = await waiting(t, 1);
   records.append({ ...record, id: 'one' }, unexpected);
   await records.write({ ...record, id: 'two' }, { durable: false });

@@ -30,21 +30,21 @@ import { inWords } from './step-timer.ts';
 import { toView } from './view.ts';
 
 const SESSION_TIMEOUT_MS = 10_000;
-/** What waits for a caller shares places to start in as if it were one more organization. */
+/** The warm pool shares the start semaphore as if it were one more organization. */
 const POOL = 'the pool';
 
-/** One sandbox of this host: its record, its one-at-a-time changes, and its run while it lives. */
+/** One sandbox of this host: its record, its run, and a mutex for its changes. */
 export class Sandbox {
   readonly #kit: Kit;
   readonly #runtime: Runtime;
   readonly #mutex = new ChangeMutex();
   readonly #stored: StoredRecord;
   readonly #current: CurrentRun;
-  /** What was decided about its network; begins anew with the engine. */
+  /** Network decisions since the start of the engine. */
   readonly networkLog = new NetworkLog();
-  /** Aborts when it need not be started any more. */
+  /** Aborts when it is being removed. */
   readonly #unwanted = new AbortController();
-  /** Something was started in it while it waited for a caller. */
+  /** Processes were started in it while it waited in the pool. */
   #hasSpares = false;
 
   /** `onEnded`: a run has ended, by itself or on request. */
@@ -70,7 +70,7 @@ export class Sandbox {
     return state === 'starting' || state === 'running' || state === 'stopping';
   }
 
-  /** An attempt to end the run has failed half-way, and nobody is at it. */
+  /** An attempt to end the run has failed half-way, and none is under way. */
   get isStuck(): boolean {
     return this.record.state === 'stopping' && !this.#mutex.busy;
   }
@@ -86,10 +86,10 @@ export class Sandbox {
     return { ...toView(this.record, rlimitCeilings), ending, sequence: events.sequence };
   }
 
-  /** `signal`: of a caller who need not be served any more while it waits for others that are being started. */
+  /** `signal` cancels the start while it waits for other starts. */
   async start(signal?: AbortSignal): Promise<SandboxView> {
     const { promise, resolve, reject } = Promise.withResolvers<SandboxView>();
-    // The answer comes as soon as it runs; the turn ends when the runtime's program is done too.
+    // Resolves as soon as it runs; the mutex is held until the runtime's program has ended too.
     this.#mutex
       .run(async () => {
         this.#requirePresent();
@@ -105,7 +105,7 @@ export class Sandbox {
     return await promise;
   }
 
-  /** Cuts a stop short that is under way and would take longer. */
+  /** Shortens the grace period of a stop that is under way. */
   async stop(options: { readonly graceMs?: number; readonly reason?: EndReason } = {}): Promise<SandboxView> {
     return await this.#mutex.runSoon(options.graceMs ?? this.#kit.limits.stopGraceMs, async () => {
       this.#requirePresent();
@@ -117,7 +117,7 @@ export class Sandbox {
     });
   }
 
-  /** Legal in any state, and again after it is gone. One that waits for its start waits no longer. */
+  /** Legal in any state and repeatable. Cancels a start that waits. */
   async remove(): Promise<void> {
     this.#unwanted.abort(wasRemoved(this.record));
     await this.#mutex.runSoon(0, async () => {
@@ -135,7 +135,7 @@ export class Sandbox {
     });
   }
 
-  /** It has started for nobody yet. Whoever gets it meanwhile waits for the end of this, which is sooner than a start. */
+  /** Starts a first process in a gVisor sandbox of the pool, which makes later ones start faster. A caller that gets the sandbox waits for it. */
   async settle(signal: AbortSignal): Promise<void> {
     await this.#mutex.run(async () => {
       const { run } = this;
@@ -147,7 +147,7 @@ export class Sandbox {
     });
   }
 
-  /** Starts a process for whoever gets the sandbox, while it waits for somebody. */
+  /** Starts a process for the future caller of a sandbox that waits in the pool. */
   async startSpare(process: SpareProcess, signal: AbortSignal): Promise<void> {
     await this.#mutex.run(async () => {
       const { run } = this;
@@ -174,11 +174,11 @@ export class Sandbox {
       return await saveDisk(this.#kit, this.record, file, signal);
     });
     if (frozenMs === undefined) return;
-    this.#stored.journal.note('debug', `its disk was copied and stood still for ${Math.ceil(frozenMs)} ms`);
+    this.#stored.journal.note('debug', `its disk was copied; writes waited for ${Math.ceil(frozenMs)} ms`);
     await this.#kit.rootfs.settleCopy(file, signal);
   }
 
-  /** What it may reach, from now on and in later runs. */
+  /** Changes its network policy, for this and later runs. */
   async setNetwork({ network, networkCeiling, values }: NewNetwork): Promise<SandboxView> {
     return await this.#mutex.run(async () => {
       this.#requirePresent();
@@ -191,7 +191,7 @@ export class Sandbox {
     });
   }
 
-  /** How long it may run and be idle, from now on and in later runs. */
+  /** Changes its time limits, for this and later runs. */
   async setLifecycle(change: LifecycleUpdate): Promise<SandboxView> {
     return await this.#mutex.run(async () => {
       this.#requirePresent();
@@ -204,7 +204,7 @@ export class Sandbox {
     });
   }
 
-  /** A connection to svc-init for one client; ended with `leave`. Before anything is sent over it the sandbox is to `wake`. */
+  /** A connection to svc-init for one client; ended with `leave`. Call `wake` before sending over it. */
   async openSession(): Promise<{
     readonly session: GuestSession;
     readonly wake: () => void;
@@ -227,7 +227,7 @@ export class Sandbox {
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
-    // Nothing more comes when the run is over; whoever follows is told by the end of the stream.
+    // The stream of a follower ends with the run.
     yield* (await this.#stored.journal.open()).read(options, signal, () => !this.#isActive);
   }
 
@@ -252,11 +252,11 @@ export class Sandbox {
         return;
       }
       this.#current.hold(adopted);
-      this.#stored.journal.note('debug', 'an engine that was started again has taken it up');
+      this.#stored.journal.note('debug', 'adopted by a restarted engine');
     });
   }
 
-  /** Whoever has waited for a turn may have waited for its removal. */
+  /** A removal may have held the mutex before the caller. */
   #requirePresent(): void {
     if (this.#stored.isRemoved) throw wasRemoved(this.record);
   }
@@ -268,7 +268,7 @@ export class Sandbox {
     let run: Run | undefined;
     let settled: Promise<void> | undefined;
     try {
-      using _ = await this.#takePlace(caller);
+      using _ = await this.#acquireStart(caller);
       const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
       const request = {
         record: this.record,
@@ -279,22 +279,22 @@ export class Sandbox {
       const started = await startRun(kit, request, signal);
       ({ run, settled } = started);
       this.#stored.journal.note('debug', `${this.#runtime.name} has started it: ${inWords(started.timings)}`);
-      // Looked at when the start is over; until then a failure of the runtime's program must not count as nobody's.
+      // Awaited after the start; until then a failure of the runtime's program must not be an unhandled rejection.
       settled.catch(() => {});
       await makeUsable(kit, this.#stored, run, signal);
       await this.#beginRun(started);
       return { settled };
     } catch (error) {
-      // The runtime's program may still be at work; what it says no longer matters.
+      // The runtime's program may still run; its outcome no longer matters.
       await settled?.catch(() => {});
       await this.#current.failStart(run, error);
       throw error;
     }
   }
 
-  async #takePlace(caller: AbortSignal | undefined): Promise<Disposable> {
+  async #acquireStart(caller: AbortSignal | undefined): Promise<Disposable> {
     const { id, imageScope = null } = this.record;
-    const wait = () => this.#stored.journal.note('debug', 'it waits for others that are being started');
+    const wait = () => this.#stored.journal.note('debug', 'waiting for other starts');
     const { signal: unwanted } = this.#unwanted;
     const signal = caller === undefined ? unwanted : AbortSignal.any([unwanted, caller]);
     return await this.#kit.startPlaces.acquire(id === null ? POOL : imageScope, wait, signal);

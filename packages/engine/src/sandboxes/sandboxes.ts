@@ -85,7 +85,7 @@ export class Sandboxes {
     return await sandbox.start();
   }
 
-  /** Somebody runs this process in a sandbox: those that wait for who asks for one like it are given it too. */
+  /** Starts a process that a sandbox runs also in waiting sandboxes of the same configuration. */
   async expectProcess(id: string, process: SpareProcess): Promise<void> {
     const { spec, image, isolation, imageScope = null } = this.get(id).record;
     const known = await this.#kit.images.get(image.id);
@@ -162,7 +162,7 @@ export class Sandboxes {
     return [...this.#byId.values()].filter((sandbox) => sandbox instanceof Sandbox);
   }
 
-  /** With a scope: by something that was made for it. What waits in the pool was made for nobody. */
+  /** With a scope: by its sandboxes and snapshots only, without the pool. */
   isImageInUse(imageId: string, scope?: string): boolean {
     const isOf = (imageScope: string | null | undefined) => scope === undefined || imageScope === scope;
     return (
@@ -268,7 +268,7 @@ export class Sandboxes {
       return sandbox.view();
     } catch (error) {
       await sandbox.remove();
-      // Somebody has removed it meanwhile, and perhaps made another with its id.
+      // It was removed meanwhile, and another may have been made with its id.
       if (this.#byId.get(id) !== sandbox) throw wasRemoved(sandbox.record);
       this.#byId.set(id, claim);
       signal.throwIfAborted();
@@ -330,7 +330,7 @@ export class Sandboxes {
     }
     const sandbox = this.#open(record, runtime);
     if (record.id === null || !isNamed) return await sandbox.remove();
-    // Before anything can fail: it can be seen and removed whatever happens.
+    // Before anything can fail, so that it can always be seen and removed.
     this.#byId.set(record.id, sandbox);
     await sandbox.recover();
     const isOver = sandbox.record.state === 'stopped' || sandbox.record.state === 'failed';

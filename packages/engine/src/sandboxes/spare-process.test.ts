@@ -7,7 +7,7 @@ import { keepsSpares } from './spare-process.ts';
 const image = { type: 'oci', reference: 'python' } as const;
 const recordOf = (spec: Partial<SandboxSpec>) => ({ spec: { image, ...spec } }) as EngineRecord;
 
-test('what waited in a sandbox stays unless its caller would have found other files, programs or ways out', () => {
+test('spare processes stay unless files, programs or the network differ for the caller', () => {
   const keeps = (spec: Partial<SandboxSpec>) => keepsSpares(recordOf({}), recordOf(spec));
   assert.ok(keeps({}));
   assert.ok(keeps({ patches: [], runtime: { scripts: {} }, network: {} }));

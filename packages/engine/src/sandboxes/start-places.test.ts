@@ -10,7 +10,7 @@ const SPEC = { image: { type: 'oci', reference: 'x' } } as const;
 /** Long enough for a start that does not wait. */
 const MOMENT_MS = 50;
 
-test('one organization starts as many at a time as leave others as much, and who goes or is removed waits no longer', async (t) => {
+test('concurrent starts are shared fairly between organizations; a caller that leaves and a removal cancel a waiting start', async (t) => {
   const host = await pretend(t);
   const gate = Promise.withResolvers<void>();
   const started: string[] = [];
@@ -51,7 +51,7 @@ test('one organization starts as many at a time as leave others as much, and who
   await delay(MOMENT_MS);
   assert.equal(started.length, 2, 'the third waits');
   const other = begin('b1', 'b');
-  await waitUntil(() => started.length === 3, 'who comes next is started');
+  await waitUntil(() => started.length === 3, 'the other organization is started next');
   await sandboxes.remove('a3');
   await assert.rejects(removed, { code: 'sandbox_not_found' });
   leaving.abort(new Error('gone'));

@@ -34,7 +34,7 @@ for (const when of ['before', 'after'] as const) {
         steps = failAt - 1;
         break;
       }
-      assert.equal(outcome, 'failed', `step ${failAt} failed and nobody was told`);
+      assert.equal(outcome, 'failed', `step ${failAt} failed without an error`);
       assert.deepEqual(await host.leftovers(), [], `left when step ${failAt} failed`);
       assert.throws(() => sandboxes.get('one'), { code: 'sandbox_not_found' });
       await host.volumes.remove('data');
@@ -76,10 +76,10 @@ for (const when of ['before', 'after'] as const) {
         steps = failAt - 1;
         break;
       }
-      assert.equal(outcome, 'failed', `step ${failAt} failed and nobody was told`);
+      assert.equal(outcome, 'failed', `step ${failAt} failed without an error`);
       assert.deepEqual(await host.leftovers(), before, `left when step ${failAt} failed`);
       assert.throws(() => sandboxes.get('one'), { code: 'sandbox_not_found' });
-      // Nobody reads it any more, so it goes whole.
+      // Without readers it is removed as a whole.
       await host.snapshots.remove('kept');
       assert.deepEqual(await host.leftovers(), []);
     }
@@ -107,7 +107,7 @@ for (const when of ['before', 'after'] as const) {
         steps = failAt - 1;
         break;
       }
-      assert.equal(outcome, 'failed', `step ${failAt} failed and nobody was told`);
+      assert.equal(outcome, 'failed', `step ${failAt} failed without an error`);
       assert.deepEqual(await host.leftovers(), before, `left when step ${failAt} failed`);
       assert.throws(() => host.snapshots.get('kept'), { code: 'snapshot_not_found' });
       assert.ok(!host.snapshots.isImageInUse('sha256:1'));
@@ -169,7 +169,7 @@ test('a runtime whose program fails while a start is being undone takes nothing 
     { warm: [], warmAdaptive: 0 },
   );
   // The fake guest refuses every command, so the start fails after its hello. Node's test runner fails this test when
-  // a rejection reaches nobody, which would end the engine.
+  // a rejection is unhandled, which would end the engine.
   const spec: SandboxSpec = { ...SPEC, runtime: { cmd: ['/bin/true'] } };
   await assert.rejects(
     sandboxes.create({ id: 'one', spec, start: true }, () => {}, AbortSignal.timeout(100_000)),

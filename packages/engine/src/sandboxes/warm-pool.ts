@@ -27,7 +27,7 @@ export class WarmPool {
   readonly #waiting = new Set<Sandbox>();
   #filling: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
-  /** Set by whoever finds it filling: one may have been taken from a target that was already looked at. */
+  /** Set by a caller that finds it filling: one may have been taken from a target that was already filled. */
   #isWanted = false;
   #closed = false;
 

@@ -7,7 +7,7 @@ import { dataRanges, parseExtents } from './data-ranges.ts';
 
 const MIB = 2 ** 20;
 
-test('what is written lies in a range, and holes do not', async (t) => {
+test('ranges contain written data and no holes', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-ranges-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, 'file');

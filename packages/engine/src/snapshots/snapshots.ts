@@ -8,7 +8,7 @@ import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
 import { Worker } from 'node:worker_threads';
 import { abortable, KeyedMutex } from '@svc/contract/async';
 
-/** `st_blocks` counts these, whatever the file system's own block size. */
+/** The unit of `st_blocks`, independent of the block size of the file system. */
 const STAT_BLOCK_BYTES = 512;
 
 /** What a snapshot is made of. */
@@ -146,7 +146,7 @@ function taken(id: string): PlatformError {
   return new PlatformError('name_already_exists', message, { details: { snapshot: id } });
 }
 
-/** So much is hashed in the time that a thread takes to start, and in pieces that nobody notices. */
+/** Up to this size hashing is faster than starting a thread, and does not delay requests noticeably. */
 const FEW_BYTES = 16 * 2 ** 20;
 const FEW_VIRTUAL_BYTES = 16 * 2 ** 30;
 

@@ -27,7 +27,7 @@ test('a volume can be resized while its files are in use, and no call is lost', 
   assert.equal(await readText(files, 'file'), 'kept');
 });
 
-test('a volume in use grows where the host allows it; shrinking waits until nobody uses it', async () => {
+test('a volume in use grows where the host allows it; shrinking waits until it is unused', async () => {
   await using host = await makeRealHost();
   const volumes = await openVolume(host);
   const root = await volumes.attach('vol', 'sandbox', soon());

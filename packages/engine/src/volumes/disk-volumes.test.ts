@@ -110,10 +110,10 @@ test('the last detach unmounts after a while and frees the loop device; the data
   await volumes.detach('vol', 'three');
 });
 
-test('what was removed from a volume takes no space on the host any more', async () => {
+test('removed files of a volume free space on the host', async () => {
   await using host = await makeRealHost();
   const volumes = await openVolume(host);
-  // Nobody unmounts it meanwhile.
+  // Keeps it mounted meanwhile.
   await volumes.attach('vol', 'sandbox', soon());
   await volumes.files('vol').write('file', filled('x', 20 * MIB), soon());
   const image = join(await folderOf(host), 'image.ext4');
@@ -205,7 +205,7 @@ test('a sandbox that swaps a folder for a link while files are written cannot le
   await volumes.detach('vol', 'sandbox');
 });
 
-test('what else a sandbox may put in a volume harms no file operation', async () => {
+test('special files of a sandbox in a volume do not break file operations', async () => {
   await using host = await makeRealHost();
   const volumes = await openVolume(host);
   const files = volumes.files('vol');
@@ -242,7 +242,7 @@ test('replacing a file keeps its owner and permissions, without lending rights',
   await volumes.detach('vol', 'sandbox');
 });
 
-test('what a crash left of a write is invisible and removed by the next engine', async () => {
+test('a write cut off by a crash is invisible and removed by the next engine', async () => {
   await using host = await makeRealHost();
   const volumes = await openVolume(host);
   const files = volumes.files('vol');

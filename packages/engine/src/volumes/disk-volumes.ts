@@ -13,7 +13,7 @@ import type { StoredFolder } from './volume-records.ts';
 import type { Volume, VolumeFiles, Volumes, VolumeUsage } from './volumes.ts';
 
 const DEFAULTS = { unmountGraceMs: 5000, busyWaitMs: 10_000, fileServerIdleMs: 30_000 };
-/** `st_blocks` counts these, whatever the file system's own block size. */
+/** The unit of `st_blocks`, independent of the block size of the file system. */
 const STAT_BLOCK_BYTES = 512;
 /** 16 TiB: what ext4 holds with our block size. */
 const MAX_CAPACITY_MIB = 16 * 1024 * 1024;
@@ -53,7 +53,7 @@ export class DiskVolumes implements Volumes {
     for (const folder of damaged) this.#options.logger.error({ folder }, 'a volume has an unreadable record');
     for (const places of halfMade) await this.#removeFolder(places);
     for (const { volume } of this.#records.list()) {
-      // One that cannot be mounted says so to whoever wants it; the others do not wait for it.
+      // The next user of a volume that cannot be mounted gets the error; other volumes do not wait for it.
       await this.#require(volume.id)
         .recover(holders.get(volume.id) ?? [])
         .catch((error: unknown) =>

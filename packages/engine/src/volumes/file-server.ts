@@ -52,7 +52,7 @@ export class FileServer {
     });
   }
 
-  /** Ends the process when what is under way is done, or has taken too long; whoever comes meanwhile waits. */
+  /** Ends the process after the calls under way, or after a timeout; new calls wait meanwhile. */
   async stop(): Promise<void> {
     await this.#changes.run(async () => {
       await this.#drain();

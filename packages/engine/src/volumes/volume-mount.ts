@@ -69,7 +69,7 @@ export class VolumeMount {
         this.#logger.warn({ err: error, folder: this.#places.folder }, 'a volume could not be unmounted');
       });
     }, this.#graceMs);
-    // A mount that is left over harms nobody; the next start removes it.
+    // A mount that is left over does no harm; the next start removes it.
     this.#graceTimer.unref();
   }
 
@@ -80,7 +80,7 @@ export class VolumeMount {
     });
   }
 
-  /** Does something with the image that nobody must mount meanwhile; false, and nothing is done, when someone uses it. */
+  /** Runs `task` while the image cannot be mounted; false without running it when the volume is in use. */
   async whileUnmounted(task: () => Promise<void>): Promise<boolean> {
     return await this.#changes.run(async () => {
       if (this.#uses > 0) return false;

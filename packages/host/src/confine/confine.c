@@ -33,7 +33,7 @@ struct plan {
 /** As a shell does for a program that it cannot run. */
 enum { CANNOT_RUN = 126, LEAST_ARGUMENTS = 5, LOWEST_OWN_ID = 0x100000, MAX_FOLDERS = 16 };
 
-/** The upper half of all ids is nobody's: not even containers of others are given any of it. The last two ids mean none. */
+/** The upper half of all ids is unused: container engines do not allocate from it either. The last two ids mean none. */
 static const struct id_range any_ids = {0, 0x80000000, 0x7ffffffe};
 static const struct id_range host_ids = {0, 0, UINT32_MAX};
 

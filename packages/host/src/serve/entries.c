@@ -59,7 +59,7 @@ int handle_lookup(struct server *server, const struct call *call, struct reply *
 }
 
 /** What is to be made, in the words of the kernel's call. */
-struct wish {
+struct new_entry {
   const char *name;
   mode_t mode;
   // Of a symbolic link.
@@ -70,31 +70,31 @@ struct wish {
 };
 
 /**
- * The mode of a new entry on the host. SAFETY: no set-user-id ever; what the guest keeps to itself nobody on the host but the owner can
- * write to.
+ * The mode of a new entry on the host. SAFETY: no set-user-id ever; a file that the guest keeps to itself is writable on the host by its owner
+ * only.
  */
 static mode_t mode_on_host(const struct server *server, mode_t wanted) {
   if (server->overlay.plan.kind == STAT_OFF) return permitted_mode(wanted);
   return wanted & (mode_t)(S_IFMT | (server->overlay.plan.is_mirrored ? 0777 : 0755));
 }
 
-static int make_in(const struct server *server, int folder, const struct wish *wish) {
-  mode_t mode = mode_on_host(server, wish->mode);
+static int make_in(const struct server *server, int folder, const struct new_entry *entry) {
+  mode_t mode = mode_on_host(server, entry->mode);
   switch (mode & S_IFMT) {
-    case S_IFDIR: return mkdirat(folder, wish->name, mode & 07777);
-    case S_IFLNK: return symlinkat(wish->target, folder, wish->name);
+    case S_IFDIR: return mkdirat(folder, entry->name, mode & 07777);
+    case S_IFLNK: return symlinkat(entry->target, folder, entry->name);
     case S_IFREG:
-      if (wish->opened == NULL) return mknodat(folder, wish->name, mode, 0);
-      *wish->opened = openat(folder, wish->name, wish->flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 07777);
-      return *wish->opened;
+      if (entry->opened == NULL) return mknodat(folder, entry->name, mode, 0);
+      *entry->opened = openat(folder, entry->name, entry->flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 07777);
+      return *entry->opened;
     case S_IFIFO:
-    case S_IFSOCK: return mknodat(folder, wish->name, mode, 0);
+    case S_IFSOCK: return mknodat(folder, entry->name, mode, 0);
     default: errno = EPERM; return -1;
   }
 }
 
-/** Makes it as the user who asked, or with an overlay as the owner of the folder: nobody ever sees it as anybody else's. */
-static int make_as_caller(const struct server *server, const struct call *call, int folder, const struct wish *wish) {
+/** Makes it as the calling user, or with an overlay as the owner of the folder, so that it never has another owner. */
+static int make_as_caller(const struct server *server, const struct call *call, int folder, const struct new_entry *entry) {
   uint32_t uid, gid;
   if (!stored_id(&server->users, call->header->uid, &uid) || !stored_id(&server->groups, call->header->gid, &gid)) return EOVERFLOW;
   if (server->overlay.plan.kind != STAT_OFF) {
@@ -103,7 +103,7 @@ static int make_as_caller(const struct server *server, const struct call *call, 
   }
   struct failure failure = {0};
   if (act_as_owner(uid, gid, &failure) < 0) return failure.error;
-  int error = make_in(server, folder, wish) < 0 ? errno : 0;
+  int error = make_in(server, folder, entry) < 0 ? errno : 0;
   act_as_root();
   return error;
 }
@@ -131,25 +131,26 @@ static int give_appearance(struct server *server, const struct call *call, int f
 }
 
 /** What was made, when its making was completed. On failure nothing is left. */
-static int answer_made(struct server *server, const struct call *call, int folder, const struct wish *wish, struct reply *reply) {
-  int fd = wish->opened != NULL ? *wish->opened : openat(folder, wish->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+static int answer_made(struct server *server, const struct call *call, int folder, const struct new_entry *entry,
+                       struct reply *reply) {
+  int fd = entry->opened != NULL ? *entry->opened : openat(folder, entry->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return errno;
-  int error = give_appearance(server, call, folder, fd, wish->mode);
+  int error = give_appearance(server, call, folder, fd, entry->mode);
   if (error == 0) error = fill_entry(server, fd, (struct fuse_entry_out *)reply->data);
-  else unlinkat(folder, wish->name, S_ISDIR(wish->mode) ? AT_REMOVEDIR : 0);
+  else unlinkat(folder, entry->name, S_ISDIR(entry->mode) ? AT_REMOVEDIR : 0);
   if (error == 0) reply->length = sizeof(struct fuse_entry_out);
-  if (wish->opened == NULL) close(fd);
+  if (entry->opened == NULL) close(fd);
   return error;
 }
 
-static int make(struct server *server, const struct call *call, const struct wish *wish, struct reply *reply) {
+static int make(struct server *server, const struct call *call, const struct new_entry *entry, struct reply *reply) {
   if (room_in(&server->quota) < BYTES_PER_ENTRY) return EDQUOT;
   int folder = open_node(server, node_of(server, call), O_PATH);
   if (folder < 0) return errno;
   struct stat before;
-  int error = fstat(folder, &before) < 0 ? errno : make_as_caller(server, call, folder, wish);
+  int error = fstat(folder, &before) < 0 ? errno : make_as_caller(server, call, folder, entry);
   if (error == 0) {
-    error = answer_made(server, call, folder, wish, reply);
+    error = answer_made(server, call, folder, entry, reply);
     count_growth(server, call, folder, &before);
     const struct fuse_entry_out *made = (const struct fuse_entry_out *)reply->data;
     if (error == 0) count_new_file(&server->quota, find_node(&server->nodes, made->nodeid)->key, made->attr.blocks * 512);
@@ -160,24 +161,24 @@ static int make(struct server *server, const struct call *call, const struct wis
 
 int handle_mkdir(struct server *server, const struct call *call, struct reply *reply) {
   const struct fuse_mkdir_in *in = (const struct fuse_mkdir_in *)call->body;
-  struct wish wish = {.name = name_in(call->body + sizeof *in, call->length - sizeof *in)};
-  wish.mode = S_IFDIR | (in->mode & 07777);
-  return wish.name == NULL ? EINVAL : make(server, call, &wish, reply);
+  struct new_entry entry = {.name = name_in(call->body + sizeof *in, call->length - sizeof *in)};
+  entry.mode = S_IFDIR | (in->mode & 07777);
+  return entry.name == NULL ? EINVAL : make(server, call, &entry, reply);
 }
 
 int handle_mknod(struct server *server, const struct call *call, struct reply *reply) {
   const struct fuse_mknod_in *in = (const struct fuse_mknod_in *)call->body;
-  struct wish wish = {.name = name_in(call->body + sizeof *in, call->length - sizeof *in), .mode = in->mode};
-  return wish.name == NULL ? EINVAL : make(server, call, &wish, reply);
+  struct new_entry entry = {.name = name_in(call->body + sizeof *in, call->length - sizeof *in), .mode = in->mode};
+  return entry.name == NULL ? EINVAL : make(server, call, &entry, reply);
 }
 
 int handle_symlink(struct server *server, const struct call *call, struct reply *reply) {
-  struct wish wish = {.name = name_in(call->body, call->length), .mode = S_IFLNK | 0777};
-  if (wish.name == NULL) return EINVAL;
-  size_t used = strlen(wish.name) + 1;
-  wish.target = call->body + used;
-  if (strnlen(wish.target, call->length - used) == call->length - used) return EINVAL;
-  return make(server, call, &wish, reply);
+  struct new_entry entry = {.name = name_in(call->body, call->length), .mode = S_IFLNK | 0777};
+  if (entry.name == NULL) return EINVAL;
+  size_t used = strlen(entry.name) + 1;
+  entry.target = call->body + used;
+  if (strnlen(entry.target, call->length - used) == call->length - used) return EINVAL;
+  return make(server, call, &entry, reply);
 }
 
 int handle_link(struct server *server, const struct call *call, struct reply *reply) {
@@ -201,12 +202,12 @@ int handle_link(struct server *server, const struct call *call, struct reply *re
   return error;
 }
 
-/** Opens a file that somebody else has made since the guest looked. */
-static int open_existing(const struct server *server, const struct call *call, const struct wish *wish) {
+/** Opens a file that was made since the guest looked. */
+static int open_existing(const struct server *server, const struct call *call, const struct new_entry *entry) {
   int folder = open_node(server, node_of(server, call), O_PATH);
   if (folder < 0) return errno;
-  *wish->opened = openat(folder, wish->name, wish->flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  int error = *wish->opened < 0 ? errno : 0;
+  *entry->opened = openat(folder, entry->name, entry->flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int error = *entry->opened < 0 ? errno : 0;
   close(folder);
   return error;
 }
@@ -220,26 +221,26 @@ static int answer_existing(struct server *server, int file, struct reply *reply)
 int handle_create(struct server *server, const struct call *call, struct reply *reply) {
   const struct fuse_create_in *in = (const struct fuse_create_in *)call->body;
   int file = -1;
-  struct wish wish = {
+  struct new_entry entry = {
       .name = name_in(call->body + sizeof *in, call->length - sizeof *in),
       .mode = S_IFREG | (in->mode & 07777),
       .flags = (int)in->flags & (O_ACCMODE | O_SYNC | O_DSYNC),
       .opened = &file,
   };
-  if (wish.name == NULL) return EINVAL;
-  int error = make(server, call, &wish, reply);
+  if (entry.name == NULL) return EINVAL;
+  int error = make(server, call, &entry, reply);
   if (error == EEXIST && (in->flags & O_EXCL) == 0) {
-    error = open_existing(server, call, &wish);
+    error = open_existing(server, call, &entry);
     if (error == 0) error = answer_existing(server, file, reply);
   }
   if (error != 0) {
     if (file >= 0) close(file);
     return error;
   }
-  const struct fuse_entry_out *entry = (const struct fuse_entry_out *)reply->data;
-  note_opened(server, find_node(&server->nodes, entry->nodeid), in->flags, entry->attr.blocks * 512);
-  struct fuse_open_out *out = (struct fuse_open_out *)(reply->data + sizeof *entry);
+  const struct fuse_entry_out *made = (const struct fuse_entry_out *)reply->data;
+  note_opened(server, find_node(&server->nodes, made->nodeid), in->flags, made->attr.blocks * 512);
+  struct fuse_open_out *out = (struct fuse_open_out *)(reply->data + sizeof *made);
   *out = (struct fuse_open_out){.fh = (uint64_t)file};
-  reply->length = sizeof *entry + sizeof *out;
+  reply->length = sizeof *made + sizeof *out;
   return 0;
 }

@@ -11,7 +11,7 @@
 static const char ATTRIBUTE[] = "user.svc.stat";
 
 /** The owner that a guest sees on files of users outside of its id range. */
-enum { NOBODY = 65534 };
+enum { UNKNOWN_OWNER = 65534 };
 
 /** The values that differ from the host, or NOTHING. Packed into the number of a ledger entry. */
 enum { NOTHING = -1 };
@@ -107,7 +107,7 @@ static struct difference read_difference(const struct server *server, int fd, mo
 
 /** The attributes on the host. False when the owner is not in the guest's id range. */
 static bool host_appearance(const struct server *server, const struct stat *status, struct appearance *shown) {
-  *shown = (struct appearance){NOBODY, NOBODY, status->st_mode};
+  *shown = (struct appearance){UNKNOWN_OWNER, UNKNOWN_OWNER, status->st_mode};
   bool is_known = host_id(&server->users, status->st_uid, &shown->uid);
   host_id(&server->groups, status->st_gid, &shown->gid);
   return is_known;

@@ -61,11 +61,11 @@ bool config_replace(struct reader *payload, char *message, size_t message_size) 
 }
 
 bool config_prepare(char *message, size_t message_size) {
-  struct identity nobody;
+  struct identity unused;
   const char *workdir = config.workdir && *config.workdir ? config.workdir : "/";
   char inside[4096];
   struct stat stat_;
-  if (config.user && *config.user && !identity_of(config.user, &nobody, message, message_size)) return false;
+  if (config.user && *config.user && !identity_of(config.user, &unused, message, message_size)) return false;
   int length = snprintf(inside, sizeof inside, "%s/", workdir);
   bool ok = length > 0 && (size_t)length < sizeof inside && make_parents(inside) && !stat(workdir, &stat_);
   if (ok && !S_ISDIR(stat_.st_mode)) ok = false, errno = ENOTDIR;

@@ -39,7 +39,7 @@ void detached_destroy(struct detached *detached) {
   if (!detached->process.is_finished) detached_leave(detached);
   readings_end(detached);
   process_free(&detached->process);
-  timer_stop(&detached->patience);
+  timer_stop(&detached->unread_timer);
   list_remove(&detached->all);
   for (int i = 0; i < 2; i++) ring_free(&detached->rings[i]);
   free(detached->written);
@@ -107,7 +107,7 @@ static ssize_t take(struct detached *detached, int stream, int fd) {
       got = ring_read(ring, fd, most);
       continue;
     }
-    if (!detached->is_held) timer_start(&detached->patience, DETACHED_PATIENCE_MS);
+    if (!detached->is_held) timer_start(&detached->unread_timer, DETACHED_READER_TIMEOUT_MS);
     detached->is_held = true;
     return errno = EBUSY, -1;
   }
@@ -135,7 +135,7 @@ static bool is_disk_full(void) {
 static void finished(struct process *process) {
   struct detached *detached = detached_of(process);
   detached_leave(detached);
-  timer_stop(&detached->patience);
+  timer_stop(&detached->unread_timer);
   int signal = process_signal_number(process);
   detached->was_shut_down = shutdown_is_running() && (signal == SIGTERM || signal == SIGKILL) && !process->was_oom;
   detached->was_disk_full = process_code(process) != 0 && is_disk_full();

@@ -4,7 +4,7 @@
 #include "process/detached-record.h"
 
 // One client that reads the output of a detached process. It gets every byte from its offset on, and is told which
-// were dropped. While it is attached the process waits for it, but not longer than DETACHED_PATIENCE_MS without progress.
+// were dropped. While it is attached the process waits for it, but not longer than DETACHED_READER_TIMEOUT_MS without progress.
 
 /** Offsets per stream; UINT64_MAX: not wanted. False when the connection has too much open, or memory ran out. */
 bool reading_start(struct detached *, struct conn *, uint32_t id, const uint64_t offsets[2], bool is_following);

@@ -43,7 +43,7 @@ bool detached_is_told(void) {
 void detached_taken(struct detached *detached) {
   if (!detached->is_held) return;
   detached->is_held = false;
-  timer_stop(&detached->patience);
+  timer_stop(&detached->unread_timer);
   process_resume(&detached->process);
 }
 

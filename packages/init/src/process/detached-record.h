@@ -17,7 +17,7 @@ struct detached {
   uint32_t write_tag;      // of the latest write to stdin
   struct written *written; // detached-input.c: the latest writes that have a name; NULL when there was none
   unsigned next_written;
-  struct timer patience;
+  struct timer unread_timer;
   char key[KEY_MAX + 1];
   char by[KEY_MAX + 1]; // sender of the latest signal, and the signal
   int by_signal;

@@ -83,8 +83,8 @@ static void forget_oldest(void) {
   }
 }
 
-static void on_patience(struct timer *timer) {
-  struct detached *detached = containing(timer, struct detached, patience);
+static void on_unread(struct timer *timer) {
+  struct detached *detached = containing(timer, struct detached, unread_timer);
   readings_leave_behind(detached);
   detached_taken(detached);
 }
@@ -95,7 +95,7 @@ static void admit(struct detached *detached, struct conn *conn, uint32_t id, con
   detached->is_spare = launch->spare;
   detached->process.explains_failure = true;
   list_init(&detached->readings);
-  timer_init(&detached->patience, on_patience);
+  timer_init(&detached->unread_timer, on_unread);
   for (int i = 0; i < 2; i++) detached->rings[i].limit = (size_t)launch->ring_bytes;
   session_open(&detached->starting, conn, id, &detached_request);
   list_append(&detacheds, &detached->all);

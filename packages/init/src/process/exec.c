@@ -24,7 +24,7 @@ static struct list lost = {&lost, &lost}; // running, but their connection is go
 static void on_room(struct session *);
 static void on_gone(struct session *, enum conn_end);
 
-static const struct process_owner owner, nobody; // below
+static const struct process_owner owner, no_owner; // below
 static const struct session_kind kind = {on_room, on_gone};
 
 void exec_request(struct conn *conn, struct message *message) {
@@ -194,7 +194,7 @@ static void on_gone(struct session *session, enum conn_end end) {
   struct process *process = &exec->process;
   sink_close(&process->in);
   session_close(session);
-  process_set_owner(process, &nobody);
+  process_set_owner(process, &no_owner);
   list_append(&lost, &process->owned);
   if (end == CONN_LEFT) process_signal(process, SIGKILL);
   process_resume(process);
@@ -213,4 +213,4 @@ static ssize_t lost_readable(struct process *process, int stream, int fd) {
 static void lost_finished(struct process *process) { destroy(exec_of(process)); }
 
 static const struct process_owner owner = {started, failed, readable, finished, {stdin_taken, stdin_broken, process_stdin_ended}};
-static const struct process_owner nobody = {NULL, lost_failed, lost_readable, lost_finished, {NULL, NULL, process_stdin_ended}};
+static const struct process_owner no_owner = {NULL, lost_failed, lost_readable, lost_finished, {NULL, NULL, process_stdin_ended}};

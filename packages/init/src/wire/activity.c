@@ -14,7 +14,7 @@ struct activity_count activity_count;
 enum { STATUS_DELAY_MS = 10 };
 
 static uint64_t sequence, started_ns, initialised_ns, last_sent_ms;
-static bool was_alone;
+static bool reported_alone;
 static struct timer next_status;
 
 static void on_time(struct timer *timer) {
@@ -28,12 +28,12 @@ void activity_init(void) {
 }
 
 uint64_t activity(void) {
-  // Whoever was told that nobody is here is about to let the sandbox rest.
-  bool is_news = was_alone && activity_count.processes > 0;
-  if (is_news || !timer_is_running(&next_status)) {
+  // An engine that has read that no process runs is about to let the sandbox rest.
+  bool has_first_process = reported_alone && activity_count.processes > 0;
+  if (has_first_process || !timer_is_running(&next_status)) {
     uint64_t since = now_ms() - last_sent_ms;
-    timer_start(&next_status, since < STATUS_INTERVAL_MS && !is_news ? STATUS_INTERVAL_MS - since : STATUS_DELAY_MS);
-    was_alone = was_alone && !is_news;
+    timer_start(&next_status, since < STATUS_INTERVAL_MS && !has_first_process ? STATUS_INTERVAL_MS - since : STATUS_DELAY_MS);
+    reported_alone = reported_alone && !has_first_process;
   }
   return ++sequence;
 }
@@ -49,8 +49,8 @@ void activity_announce(void) {
   write_uint_pair(&payload, "active_processes", activity_count.processes);
   write_uint_pair(&payload, "active_files", activity_count.files);
   write_uint_pair(&payload, "active_streams", activity_count.streams);
-  was_alone = activity_count.processes == 0 && is_alone();
-  write_bool_pair(&payload, "alone", was_alone);
+  reported_alone = activity_count.processes == 0 && is_alone();
+  write_bool_pair(&payload, "alone", reported_alone);
   control_notify("svc.status", &payload);
 }
 
