@@ -104,7 +104,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
-  const thawing = await keepThawed(kit.liveDisks, logger);
+  const thawTimer = await startThawing(kit.liveDisks, logger);
   await kit.images.recover();
   stop.throwIfAborted();
   await running.recover();
@@ -124,10 +124,10 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
   const timers = [
-    thawing,
+    thawTimer,
     repeat(() => sampler.sampleShare(() => running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS, logger),
     repeat(() => running.enforceDeadlines(), TICK_MS, logger),
-    setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
+    setTimeout(() => void preloadSpecCheck(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
   logger.info(
@@ -155,14 +155,14 @@ async function closeKit(kit: HostKit): Promise<void> {
 }
 
 /** Thaws disks first of all, because writes to a frozen disk block, and periodically: a backup may be killed as well as an engine. */
-async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.Timeout> {
+async function startThawing(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.Timeout> {
   await liveDisks.recover();
   return setInterval(() => {
     liveDisks.recover().catch((error: unknown) => logger.error({ error }, 'a disk may have stayed frozen'));
   }, THAW_MS).unref();
 }
 
-async function loadTheRest(): Promise<void> {
+async function preloadSpecCheck(): Promise<void> {
   // A failure is not reported here: the first request that needs the module meets the same error and reports it.
   await import('@svc/contract/check-spec').catch(() => undefined);
   // Not only at the end: a killed engine would leave all compiling to the next one.

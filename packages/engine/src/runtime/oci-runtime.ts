@@ -39,13 +39,13 @@ export interface OciProgram {
   onStarted?(spec: RuntimeSpec): void;
 }
 
-/** What the Linux kernel gives every program. */
+/** The timer slack that Linux gives each program. */
 const PRECISE_NS = 50_000;
 /**
- * gVisor's kernel looks at something every millisecond, also with nothing to do: some 25 ms of CPU a second, for each sandbox. While it
- * rests the Linux kernel may put these looks off; what arrives wakes it at once all the same.
+ * The timer slack of a resting sandbox. gVisor's kernel polls every millisecond also while idle, which takes some 25 ms of CPU a second for
+ * each sandbox. With the slack Linux may delay these timers; input wakes the sandbox at once all the same.
  */
-const RESTING_NS = 1_000_000_000;
+const IDLE_SLACK_NS = 1_000_000_000;
 
 /**
  * Runs sandboxes with an OCI runtime's command line, one process per start and none afterwards: liveness is read from /proc, and the
@@ -99,7 +99,7 @@ export class OciRuntime implements Runtime {
   }
 
   async rest(handle: string): Promise<void> {
-    await this.#setPrecision(handle, RESTING_NS, false);
+    await this.#setPrecision(handle, IDLE_SLACK_NS, false);
   }
 
   async wake(handle: string): Promise<void> {

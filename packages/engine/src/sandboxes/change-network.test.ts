@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { FakeNetwork } from '../testing/fake-network.ts';
-import { holdNetwork } from './change-network.ts';
+import { replaceNetwork } from './change-network.ts';
 import type { EngineRecord } from './record.ts';
 
 // Only the network of a record is looked at.
@@ -22,20 +22,20 @@ async function start() {
   return { network, slot };
 }
 
-test('the new policy holds when it is saved', async () => {
+test('the new policy is in force when it is saved', async () => {
   const { network, slot } = await start();
-  let heldWhenSaved: unknown;
-  await holdNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], async () => {
-    heldWhenSaved = network.policyOf(slot.key);
+  let policyWhenSaved: unknown;
+  await replaceNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], async () => {
+    policyWhenSaved = network.policyOf(slot.key);
   });
-  assert.deepEqual(heldWhenSaved, resolvePolicy(CLOSED));
+  assert.deepEqual(policyWhenSaved, resolvePolicy(CLOSED));
   assert.deepEqual(network.policyOf(slot.key), resolvePolicy(CLOSED));
 });
 
-test('the old policy holds on when the new one cannot be saved', async () => {
+test('the old policy is restored when the new one cannot be saved', async () => {
   const { network, slot } = await start();
   const full = () => Promise.reject(new Error('no space left'));
-  await assert.rejects(holdNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], full), /no space/);
+  await assert.rejects(replaceNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], full), /no space/);
   assert.deepEqual(network.policyOf(slot.key), resolvePolicy(OPEN));
 });
 
@@ -48,8 +48,8 @@ test('a change that fails is not saved', async () => {
   });
   let isSaved = false;
   const save = async () => void (isSaved = true);
-  await assert.rejects(holdNetwork(broken, slot, [recordOf(OPEN), recordOf(CLOSED)], save), /nft failed/);
+  await assert.rejects(replaceNetwork(broken, slot, [recordOf(OPEN), recordOf(CLOSED)], save), /nft failed/);
   assert.equal(isSaved, false);
-  await holdNetwork(broken, null, [recordOf(OPEN), recordOf(CLOSED)], save);
+  await replaceNetwork(broken, null, [recordOf(OPEN), recordOf(CLOSED)], save);
   assert.equal(isSaved, true, 'of one that does not run');
 });

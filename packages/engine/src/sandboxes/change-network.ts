@@ -44,7 +44,7 @@ interface NetworkState {
  * Replaces the first state by the second and saves it. When saving fails the first state is restored; an engine that is killed in between
  * continues with the saved state.
  */
-export async function holdNetwork(
+export async function replaceNetwork(
   network: Pick<NetworkPort, 'setPolicy'>,
   slot: Slot | null,
   [before, after]: readonly [NetworkState, NetworkState],
@@ -75,7 +75,7 @@ export async function changeNetwork(
     { record: before, values: known },
     { record: after, values },
   ] as const;
-  await holdNetwork(kit.network, run?.slot ?? null, states, async () => {
+  await replaceNetwork(kit.network, run?.slot ?? null, states, async () => {
     await save();
     kit.secrets.add(after.handle, given);
   });

@@ -45,7 +45,7 @@ export function interceptionOf(network: Network | undefined, values: SecretValue
 export async function applyNetwork(
   port: Pick<NetworkPort, 'setPolicy'>,
   slot: Slot,
-  { spec: { network }, networkCeiling, imageScope = null }: HeldNetwork,
+  { spec: { network }, networkCeiling, imageScope = null }: NetworkRecord,
   values: SecretValues,
 ): Promise<void> {
   await port.setPolicy(
@@ -57,7 +57,7 @@ export async function applyNetwork(
 }
 
 /** The fields of a record that define where a sandbox may connect to. */
-export type HeldNetwork = Pick<EngineRecord, 'spec' | 'networkCeiling' | 'imageScope'>;
+export type NetworkRecord = Pick<EngineRecord, 'spec' | 'networkCeiling' | 'imageScope'>;
 
 /** @throws PlatformError `invalid_sandbox_config` that names the entry without a value. */
 export function requireValues(network: Network | undefined, values: SecretValues): void {
