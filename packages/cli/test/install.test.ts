@@ -34,7 +34,7 @@ test('install puts svc on PATH with completion that works, twice too, and takes 
   assert.deepEqual(await readdir(join(prefix, 'share/fish/vendor_completions.d')), []);
 });
 
-test('install from a checkout that others may not read says that they cannot run it', async (t) => {
+test('install from a checkout that other users cannot read prints a note', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-install-'));
   const [closed, prefix] = [join(folder, 'closed'), join(folder, 'prefix')];
   const checkout = join(closed, 'checkout');

@@ -32,7 +32,7 @@ test('a server starts without the engine that --engine-socket names, and says so
   assert.match(started, /it cannot run sandboxes yet: the engine cannot be reached/);
 });
 
-test('Node takes no word of the line for an option of its own', async () => {
+test('arguments of svc are never read as options of Node', async () => {
   const engine = await svc.run(['engine', 'start', '--socket-owner', '--env-file=/nowhere']);
   assert.match(engine.stderr, /--socket-owner: '--env-file=\/nowhere' is neither a user name nor/);
   const server = await svc.run(['server', 'start', '--port', '0', '--run-as', '--env-file=/nowhere']);

@@ -15,7 +15,7 @@ const SHORT_OF_FILES = `
   console.log(...await once(spawn('true', [], { stdio: 'ignore' }), 'exit'));
 `;
 
-test('a process that may open no more files is told so when it starts a program, and lives on', () => {
+test('a spawn at the limit of open files fails with an error, and the process lives on', () => {
   const script = ['-c', 'ulimit -n 64; exec "$@"', 'sh', process.execPath, '--input-type=module-typescript'];
   const said = execFileSync('sh', [...script, '--eval', SHORT_OF_FILES], { encoding: 'utf8' });
   assert.equal(said, 'EMFILE\n0 null\n');

@@ -24,7 +24,7 @@ test('the last lines are whole, however long they and the file are', async () =>
   assert.deepEqual(await lastLines(path, 1_000), ['first', LONG, LONG, 'last']);
 });
 
-test('only what comes after the first bytes counts, also when the file was cut', async () => {
+test('only lines after an offset are returned, also when the file was truncated', async () => {
   await writeFile(path, 'old\nnew\n');
   assert.deepEqual(await lastLines(path, 9, 4), ['new']);
   assert.deepEqual(await lastLines(path, 9, 8), []);

@@ -12,7 +12,7 @@ function record(isTTY: boolean) {
   return { written, stream: stream as unknown as NodeJS.WriteStream };
 }
 
-test('in a log a download is a line for each tenth, and an image that is there none at all', () => {
+test('a log gets a line for each tenth of a download, and none for an existing image', () => {
   const { written, stream } = record(false);
   const line = new ProgressLine(stream);
   line.showFetch({ message: 'resolving image x', done_bytes: null, total_bytes: null });

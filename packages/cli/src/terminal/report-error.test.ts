@@ -31,7 +31,7 @@ test('names in what the system, a server or a sandbox says make no line of their
   for (const text of said) assert.match(text, /^error: .*\/a<U\+000A>forged<U\+001B>\[2J.*\n {2}try: .*\n$/);
 });
 
-test('a limit that a server names as its API does is told in words and units', (t) => {
+test('an exceeded limit is reported in words and units', (t) => {
   const said: string[] = [];
   t.mock.method(process.stderr, 'write', (text: string) => said.push(text) > 0);
   for (const [limit, value, maximum] of [

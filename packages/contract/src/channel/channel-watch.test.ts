@@ -15,7 +15,7 @@ async function watching(): Promise<{ agent: ScriptedAgent; client: ChannelClient
   return { agent, client, watch: await client.files.watch('/link', { recursive: true }) };
 }
 
-test('a watch tells its real path and its events in order, up to the end', async () => {
+test('a watch reports its real path and its events in order, up to the end', async () => {
   const { agent, watch } = await watching();
   assert.deepEqual(agent.received[0]?.payload, { path: '/link', recursive: true });
   assert.equal(watch.path, '/real');
@@ -32,7 +32,7 @@ test('a watch tells its real path and its events in order, up to the end', async
   ] satisfies WatchEvent[]);
 });
 
-test('stopping ends the iteration and tells the agent', async () => {
+test('stopping ends the iteration and sends a stop to the agent', async () => {
   const { agent, watch } = await watching();
   const reading = Array.fromAsync(watch.events());
   watch.stop();

@@ -22,7 +22,7 @@ const STATE = {
   exited_at_ns: 1_700_000_001_000_000_000n,
 };
 
-test('a start carries what was asked for, and tells pid and time', async () => {
+test('a start carries the request, and returns pid and time', async () => {
   const { agent, client } = await ScriptedAgent.connect(({ id }, to) =>
     to.send(id, 'svc.detached.started', { pid: 7, started_at_ns: 1_700_000_000_000_000_000n }),
   );
@@ -56,7 +56,7 @@ test('a start that fails says why', async () => {
   );
 });
 
-test('a refusal keeps the word of the sandbox', async () => {
+test('a refusal keeps the error code of the sandbox', async () => {
   const { client } = await ScriptedAgent.connect(({ id }, to) =>
     to.send(id, 'core.error', { kind: 'invalid_session', message: 'no process has this key' }),
   );

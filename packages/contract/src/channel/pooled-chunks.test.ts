@@ -75,7 +75,7 @@ test('the buffers are small until one of them was filled', async () => {
   assert.deepEqual(sizes, [first, first, big, big]);
 });
 
-test('what came before the end is read before it, and a reader that waits hears of it', async () => {
+test('chunks before the end are read before it, and the end wakes a waiting reader', async () => {
   const ended = new PooledChunks(
     () => undefined,
     (bytes) => Buffer.allocUnsafeSlow(bytes),

@@ -38,7 +38,7 @@ test('of several shapes the one that was meant is held against a value', () => {
   for (const [fields, problem] of cases) assert.equal(problemOf(fields), problem);
 });
 
-test('a value that is not one of a few is told which there are', () => {
+test('the problem of an invalid enum value lists the valid ones', () => {
   assert.equal(problemOf({ pull_policy: 'x' }), 'pull_policy must be one of "if_missing", "always", "never"');
   assert.equal(
     problemOf({ image: { type: 'tar' } }),

@@ -22,7 +22,7 @@ test('amounts are written as people read them', () => {
   assert.equal(formatQuantity(1, 'vCPU-hour'), '1 vCPU-hour');
 });
 
-test('times are told from now, and spans with the two units that matter', () => {
+test('times are relative to now, and durations have their two largest units', () => {
   const now = Date.parse('2030-01-01T00:00:00Z');
   assert.equal(ago('2029-12-31T23:59:50Z', now), 'just now');
   assert.equal(ago('2029-12-31T23:57:00Z', now), '3 minutes ago');

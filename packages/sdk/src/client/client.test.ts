@@ -94,7 +94,7 @@ test('a change that fails for a passing reason is repeated under one idempotency
   assert.equal(keys.has(seen[4]?.headers.get('idempotency-key') ?? ''), false);
 });
 
-test('what does not pass by itself is not repeated, and comes with everything that the answer said', async () => {
+test('a permanent failure is not retried, and its error has everything from the answer', async () => {
   const { client, seen } = clientOf([failing(429, 'quota_exceeded', { 'x-request-id': 'r1' })]);
   await assert.rejects(client.call('volumes.create', { body: VOLUME }), (error) => {
     assert.ok(SvcError.is(error, 'quota_exceeded'));
@@ -125,7 +125,7 @@ test('a server that asks to wait is waited for, unless that is longer than the c
   assert.equal(runDuringWaits.seen.length, 1);
 });
 
-test('content that comes piece by piece is sent once, whole content again', async () => {
+test('streamed content is sent once, whole content again on a retry', async () => {
   const input = { params: { id: 'v' }, headers: { 'x-svc-file-path': 'YQ' } };
   async function* pieces() {
     yield Buffer.from('a');
@@ -146,7 +146,7 @@ test('content that comes piece by piece is sent once, whole content again', asyn
   );
 });
 
-test('a call that takes too long, and one that is aborted, are told apart', async () => {
+test('a timeout and an abort have different errors', async () => {
   const { client } = clientOf([never]);
   const late = client.call('volumes.list', {}, { timeoutMs: 20 });
   await assert.rejects(late, (error) => SvcError.is(error, 'timeout'));

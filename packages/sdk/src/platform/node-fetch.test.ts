@@ -74,7 +74,7 @@ test('a stream that is left closes its connection, and one whose caller aborts f
   assert.equal(closed.length, 2);
 });
 
-test('where Node is told to use the proxy of the environment, or a program has its own, fetch is asked', async (t) => {
+test('with a proxy of the environment or of the program, calls use fetch', async (t) => {
   const { fetch } = globalThis;
   t.after(() => {
     globalThis.fetch = fetch;

@@ -20,7 +20,7 @@ test('a browser is called by its name, not by those that it wants to be taken fo
   for (const [sent, name] of Object.entries(names)) assert.equal(nameOfBrowser(sent), name, sent);
 });
 
-test('a program that is not known comes out as it is', () => {
+test('an unknown program keeps its name', () => {
   assert.equal(nameOfBrowser('curl/8.5.0'), 'curl/8.5.0');
   assert.equal(nameOfBrowser(''), 'unknown');
 });

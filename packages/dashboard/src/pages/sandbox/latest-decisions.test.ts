@@ -20,7 +20,7 @@ const decision = (host: string, count: number, cursor: string): NetworkDecision 
   secret: null,
 });
 
-test('what was decided again stands once, with its latest count, and the newest comes first', () => {
+test('repeated decisions are listed once, with the latest count, newest first', () => {
   const entries = [decision('a', 1, '1'), decision('b', 1, '2'), decision('a', 5, '3')];
   assert.deepEqual(
     latestDecisions(entries).map(({ host, count }) => [host, count]),
