@@ -107,7 +107,8 @@ type Between = readonly (
 )[];
 
 test('however a stream is cut into chunks, nothing of the units of others is in what a call gets', async () => {
-  const text = fc.string({ unit: 'grapheme-ascii', maxLength: 30 });
+  // Text must not complete FEDCBA9 to the beginning of a mark, which would make its output foreign.
+  const text = fc.string({ unit: 'grapheme-ascii', maxLength: 30 }).filter((made) => !made.startsWith('8'));
   const theirs = fc.record({ printed: text, answer: text, size: fc.integer({ min: 1, max: 30 }) });
   const between = fc.array(fc.oneof(text, theirs, fc.constant('FEDCBA9')), { maxLength: 4 });
   await fc.assert(
