@@ -95,13 +95,13 @@ export const policyClaims: readonly Claim[] = [
     'network.max_connections',
     'No more connections are open at once',
     PACKETS,
-    'no more connections are open at a time than the sandbox may have',
+    'a sandbox has no more open connections than its limit',
   ),
   provedBy(
     'network.max_udp_connections',
     'How many of the connections may be over UDP',
     PACKETS,
-    'of its connections no more are over UDP than the sandbox may have',
+    'a sandbox has no more UDP connections than its limit',
     { covers: ['spec.network.max_udp_connections'] },
   ),
   provedBy(
@@ -172,13 +172,13 @@ export const policyClaims: readonly Claim[] = [
     'spec.network.dns',
     'Resolvers of its own; null is as good as none',
     PACKETS,
-    'a sandbox has resolvers and patience of its own',
+    'a sandbox can have its own resolvers and query timeout',
   ),
   provedBy(
     'network.dns.query_timeout_ms',
     'How long an answer is waited for',
     PACKETS,
-    'a sandbox has resolvers and patience of its own',
+    'a sandbox can have its own resolvers and query timeout',
   ),
   provedBy(
     'network.dns.rebind_protection',

@@ -369,9 +369,9 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
   [/tls\.enabled/, FIELDS, 'with tls.enabled connections are read, and without they are left alone'],
   [/tls\.cache/, FIELDS, 'certificates hold for cache.validity_hours, and cache.capacity of them are kept'],
   [/tls\.verify/, INTERCEPTOR, 'a server with a certificate of an untrusted authority gets no request'],
-  [/tls\.scoped_verify/, INTERCEPTOR, 'checking can be turned off for some hosts, and for those alone'],
-  [/tls\.bypass/, INTERCEPTOR, 'a host on the bypass list is left alone'],
-  [/tls\.intercepted/, INTERCEPTOR, 'on an intercepted port only what can be read passes'],
+  [/tls\.scoped_verify/, INTERCEPTOR, 'verification can be disabled for some hosts, and for those alone'],
+  [/tls\.bypass/, INTERCEPTOR, 'connections to a host on the bypass list are not intercepted'],
+  [/tls\.intercepted/, INTERCEPTOR, 'on an intercepted port only readable protocols pass'],
 ];
 
 function proofOf(id: string) {

@@ -9,7 +9,7 @@ import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
 
 const LIMITS = { cpus: 1.5, memoryBytes: 64 * 1024 * 1024, threads: 32 };
 
-test('on a version 2 host a group has its limits, and its parents hand the controllers on', (t) => {
+test('on a version 2 host a group has its limits, and its parents delegate the controllers', (t) => {
   const mountpoint = mkdtempSync(`${tmpdir()}/svc-bounded-`);
   t.after(() => rmSync(mountpoint, { recursive: true }));
   const layout = {
@@ -66,7 +66,7 @@ test('a process of this host is in its group, limited, until it ends and the gro
   assert.ok(!existsSync(folder));
 });
 
-test('groups that an earlier engine left go, and those of others stay', async () => {
+test('leftover groups of an earlier engine are removed, and groups of other engines stay', async () => {
   const [own, other] = [`a${process.pid}-one`, `b${process.pid}-one`].map(
     (name) => new BoundedGroup(name, LIMITS),
   );

@@ -44,7 +44,7 @@ test('allowed traffic is sampled, and does not use up the rate of denials', () =
   assert.equal(heard.length, before + 1);
 });
 
-test('who has the address of a sandbox that is gone hears nothing of it', () => {
+test('a new sandbox with the address of an earlier one starts with empty counters', () => {
   const { reports, of } = listen();
   for (let index = 0; index < 500; index++) reports.denied('one', question(`${index}.example`));
   reports.forget('one');

@@ -106,14 +106,14 @@ test('a message with another id, another question or no question is foreign', ()
   assert.equal(kind(good.subarray(0, 20)), 'foreign');
 });
 
-test('an answer that is cut short is malformed, one that says so itself is truncated', () => {
+test('an incomplete answer is malformed, one with the truncation flag is truncated', () => {
   const answer = encodeAnswer(ASKED, [addressRecord('93.184.216.34')]);
   assert.equal(readAnswer(answer.subarray(0, answer.length - 1), QUERY, UPSTREAM_ID).kind, 'malformed');
   assert.equal(readAnswer(encodeAnswer(ASKED, [], { flags: 0x8380 }), QUERY, UPSTREAM_ID).kind, 'truncated');
   assert.equal(kindOf([{ type: TYPE.a, data: Buffer.alloc(5) }]), 'malformed');
 });
 
-test('an address belongs to the name asked for through the names that it stands for, and as long as all of them do', () => {
+test('addresses at the end of a chain of aliases belong to the name, for the smallest TTL of the chain', () => {
   const answered = (...records: readonly SampleRecord[]) => {
     const read = readAnswer(encodeAnswer(ASKED, records), QUERY, UPSTREAM_ID);
     assert.ok(read.kind === 'answer');

@@ -28,7 +28,7 @@ test('a forwarded query holds the question and the EDNS options under another id
   assert.deepEqual(writeQuery(read.query, 999), expected);
 });
 
-test('EDNS is written anew: a size within bounds and the wish for DNSSEC, and no bytes of the client', () => {
+test('EDNS is rewritten: a size within bounds and the DNSSEC flag, and no bytes of the client', () => {
   const option = Buffer.concat([words(65_001, 12), Buffer.from('of my choice')]);
   const passed = (size: number, high: number, low: number) => {
     const record = Buffer.concat([Buffer.from([0]), words(TYPE.opt, size, high, low, option.length), option]);

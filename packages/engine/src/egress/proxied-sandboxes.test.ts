@@ -16,7 +16,7 @@ import { DecisionReports } from './decision-reports.ts';
 const PINNED = '192.0.2.7';
 const allow = (destination: object) => ({ action: 'allow', direction: 'egress', destination }) as const;
 
-test('a name that a connection says counts when the sandbox was led to the address by it', () => {
+test('the name of a connection counts when the sandbox resolved it to the address', () => {
   const rules = rulesOf(sourceFor([allow({ domain: 'api.test' })]), 'client');
   const at = (address: string, said?: string) => rules.decide({ address, port: 443 }, said).action;
   assert.equal(at(PINNED, 'api.test'), 'allow');

@@ -4,7 +4,7 @@ import { QueryRateLimit } from './query-rate-limit.ts';
 
 const scopeOf = (client: string) => client.split(' ')[0] ?? '';
 
-test('many sandboxes of one scope ask no more than their scope may, and those of another are heard', () => {
+test('sandboxes of one scope share its rate, and queries of another scope are not dropped', () => {
   const rates = new QueryRateLimit(scopeOf);
   let read = 0;
   for (let sandbox = 0; sandbox < 100; sandbox++)

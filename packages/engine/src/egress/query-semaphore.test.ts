@@ -18,7 +18,7 @@ function fill(semaphore: QuerySemaphore, clients: readonly string[]): Map<string
   return taken;
 }
 
-test('however many sandboxes a scope has, half stays free for others', () => {
+test('one scope takes at most half of the semaphore, with any number of sandboxes', () => {
   const semaphore = new QuerySemaphore(QUERY_LIMITS, scopeOf);
   fill(
     semaphore,
@@ -29,7 +29,7 @@ test('however many sandboxes a scope has, half stays free for others', () => {
   assert.equal(taken.get('other.1'), QUERY_LIMITS.maxPendingPerClient);
 });
 
-test('when many scopes have taken all, one more still has its own', () => {
+test('a scope keeps its reserve while other scopes have taken all permits', () => {
   const semaphore = new QuerySemaphore(QUERY_LIMITS, scopeOf);
   fill(
     semaphore,
@@ -39,7 +39,7 @@ test('when many scopes have taken all, one more still has its own', () => {
   assert.equal(fill(semaphore, ['other.1']).get('other.1'), 4);
 });
 
-test('questions of a client that is gone are aborted, and count until they are over', () => {
+test('queries of a removed client are aborted, and count until they end', () => {
   const semaphore = new QuerySemaphore(QUERY_LIMITS, scopeOf);
   const [first, other] = [semaphore.tryAcquire('a.1'), semaphore.tryAcquire('a.2')];
   assert.ok(first !== null && other !== null);

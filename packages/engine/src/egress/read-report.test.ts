@@ -37,7 +37,7 @@ test('each report arrives as it was sent', () => {
   for (const report of REPORTS) assert.deepEqual(readReport(writeReport(report)), report);
 });
 
-test('a report with any one thing missing, or of another type, is none', () => {
+test('a report with a missing field, or one of another type, is refused', () => {
   for (const report of REPORTS) {
     const parts = JSON.parse(writeReport(report).toString()) as Record<string, unknown>;
     for (const changed of changesOf(parts))

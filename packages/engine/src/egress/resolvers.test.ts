@@ -8,7 +8,7 @@ import { hostResolvers, parseResolvConf } from './resolvers.ts';
 
 const at = (...addresses: readonly string[]) => addresses.map((address) => ({ address, port: 53 }));
 
-test('resolvers are read as the rest of the host reads them', () => {
+test('resolvers are read from resolv.conf as by the C library', () => {
   const text = '# x\nsearch lan\nnameserver 192.0.2.1\n nameserver 2001:db8::1\n';
   assert.deepEqual(parseResolvConf(text), at('192.0.2.1', '2001:db8::1'));
   assert.deepEqual(parseResolvConf('nameserver nonsense\n'), at('127.0.0.1'));

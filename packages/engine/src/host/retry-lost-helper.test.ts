@@ -19,13 +19,13 @@ async function attempt(errors: readonly Error[], signal = AbortSignal.timeout(60
   return await retryLostHelper(work, signal, () => undefined);
 }
 
-test('work is done again when its helper was lost, however deep that is said, but not for ever', async () => {
+test('work is retried when its helper was lost, also as a nested cause, but not for ever', async () => {
   assert.equal(await attempt([LOST]), 2);
   assert.equal(await attempt([WRAPPED, LOST]), 3);
   await assert.rejects(attempt([LOST, WRAPPED, LOST]), LOST);
 });
 
-test('what failed for another reason, could not be undone or is too late is not done again', async () => {
+test('other failures, failed undos and expired deadlines are not retried', async () => {
   const other = new HostCallError('mountOverlay', 'ENOSPC', 'no space');
   await assert.rejects(attempt([other]), other);
   const torn = new SuppressedError(new Error('undo'), LOST);

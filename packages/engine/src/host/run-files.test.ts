@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { removeEmptyFolder, removeFile, removeTree } from './run-files.ts';
 
-test('a tree is removed with all below, and what its links lead to stays', () => {
+test('a tree is removed with its content, and targets of its links stay', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-run-files-'));
   const outside = join(folder, 'outside');
   mkdirSync(outside);
@@ -32,14 +32,14 @@ test('a tree is removed with all below, and what its links lead to stays', () =>
   assert.equal(existsSync(folder), false);
 });
 
-test('what is not there is removed', () => {
+test('removing a missing path succeeds', () => {
   const missing = join(tmpdir(), 'svc-run-files-missing');
   removeTree(missing);
   removeFile(missing);
   removeEmptyFolder(missing);
 });
 
-test('what is mounted is busy, and a folder that holds something is not removed as an empty one', () => {
+test('a mount point is busy, and a folder with content is not removed as an empty one', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-run-files-'));
   const mounted = join(folder, 'mounted');
   mkdirSync(mounted);

@@ -29,7 +29,7 @@ before(async () => {
   await promisify(execFile)('flock', [HOST_PACKAGE, 'make', '-s', '-C', HOST_PACKAGE, 'asan']);
 });
 
-test('everybody in the guest can own files; the owner stands for the host, in folders and volumes, bound and served', async () => {
+test('every guest user can own files, and the owner maps to that of the host, in folders and volumes, bound and served', async () => {
   for (const storedAs of ['folder', 'volume'] as const) {
     for (const quotaMib of [null, 8]) {
       await using host = await makeTestHost();
@@ -74,7 +74,7 @@ test('a folder that belongs to an id of the sandbox itself is shared out one to 
   }
 });
 
-test('a guest has more files open at once than a process usually may', async () => {
+test('a guest can have more files open than the usual limit of a process', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, { quotaMib: 64 }, { ownedBy: 4242, binary: ASAN });
   const script = `python3 -c "
@@ -127,7 +127,7 @@ test('a guest cannot leave a set-user-id program of root on the host, neither a 
   assert.match(await folder.sh('mknod device c 1 3; true'), /not permitted/);
 });
 
-test('a guest adds as much as its quota and no more, is told so, and may replace and delete when it is full', async () => {
+test('a guest writes up to its quota, gets an error beyond it, and can replace and delete files when it is full', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, { quotaMib: 4 }, { ownedBy: 4242, binary: ASAN });
   writeFileSync(join(folder.host, 'large'), Buffer.alloc(6 * MIB));
@@ -147,7 +147,7 @@ test('a guest adds as much as its quota and no more, is told so, and may replace
   await waitUntil(async () => (await folder.used()) < 1.1 * MIB, 'the end of it is given back');
 });
 
-test('sparse files, empty files and files without a name are counted for what they take', async () => {
+test('sparse, empty and unnamed files count towards the quota with their allocated space', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, { quotaMib: 4 }, { ownedBy: 4242, binary: ASAN });
   await folder.sh('truncate -s 10G sparse');
@@ -167,7 +167,7 @@ test('sparse files, empty files and files without a name are counted for what th
   await waitUntil(async () => (await folder.used()) < 16 * KIB, 'the unnamed file is given back');
 });
 
-test('what a file system adds to a file when it writes out is not given back uncounted', async () => {
+test('blocks that a file system adds at write-out are subtracted only if they were counted', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, { quotaMib: 4 }, { ownedBy: 4242, binary: ASAN });
   await folder.sh('dd if=/dev/zero of=kept bs=64k count=16');
@@ -185,7 +185,7 @@ for index in range(100): file.seek(index * 8192); file.write(bytes(4096))"`;
   assert.ok((await folder.used()) >= statSync(join(folder.host, 'kept')).blocks * 512 + 4 * KIB);
 });
 
-test('after thousands of random operations of four processes the count is what is there', async () => {
+test('after thousands of random operations of four processes the counted space is correct', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, { quotaMib: 16 }, { ownedBy: 4242, binary: ASAN });
   const seed = Number(process.env['SVC_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
@@ -296,7 +296,7 @@ test('a file can be served as well as a folder', async () => {
   assert.equal(statSync(file).mode & 0o7777, 0o755);
 });
 
-test('what cannot be served is refused and leaves neither mount nor process', async () => {
+test('a folder that cannot be served is refused, and leaves neither mount nor process', async () => {
   await using host = await makeTestHost();
   const at = (name: string) => join(host.folder, name);
   for (const name of ['lower', 'upper', 'work', 'overlay']) mkdirSync(at(name));

@@ -33,7 +33,7 @@ async function showAgain(host: TestHost, folder: ServedFolder, owner: Partial<ty
   await folder.calls.bind({ root: folder.host, path: '.', target: folder.guest, readonly: false, idmap });
 }
 
-test('what a guest says of owner and mode stays with the file, and off the host', async () => {
+test('owner and mode that a guest sets stay with the file, and do not apply on the host', async () => {
   await using host = await makeTestHost();
   const folder = await folderOf(host);
   chmodSync(join(folder.host, 'before'), 0o640);
@@ -89,7 +89,7 @@ test('mirrored, the ordinary bits of files and folders are set on the host as we
   assert.equal(statSync(join(folder.host, 'before')).uid, HOST_USER);
 });
 
-test('without an overlay owner and mode are those of the host, but for the bits that give rights away', async () => {
+test('without an overlay owner and mode are those of the host, except for set-user-id and set-group-id', async () => {
   await using host = await makeTestHost();
   const folder = await folderOf(host, { statVirtualization: 'off' });
   // In this order: a change of the owner would take the bits away by itself.
@@ -164,7 +164,7 @@ test('a forged attribute gives no access to files of another user, and an invali
   assert.equal(readFileSync(join(folder.host, 'before'), 'utf8'), 'of the host\n');
 });
 
-test('what is written to loses a set-user-id bit of the host, and inside', async () => {
+test('a write clears the set-user-id bit, on the host and inside', async () => {
   await using host = await makeTestHost();
   const folder = await folderOf(host);
   chmodSync(join(folder.host, 'before'), 0o4755);

@@ -195,7 +195,7 @@ test('names may lead to private addresses where a rule about addresses allows th
   );
 });
 
-test('a sandbox has resolvers and patience of its own', async () => {
+test('a sandbox can have its own resolvers and query timeout', async () => {
   const silent = await slotWith({
     dns: { nameservers: [`${internet.publicAddress}:9`], query_timeout_ms: 50 },
   });
@@ -287,7 +287,7 @@ test('a ceiling holds under every policy, and one that is lowered at a restart c
   assert.deepEqual(await seen(plain), ['silence', 'silence']);
 });
 
-test('what a sandbox was told of names holds under a new policy', async () => {
+test('resolved addresses of a sandbox stay valid under a new policy', async () => {
   const slot = await slotWith(rules(allow({ domain: 'public.example' })));
   assert.deepEqual(await probe(slot.networkNamespace, dns(slot, 'public.example')), [internet.publicAddress]);
   const suffix = rules(deny({ domain: 'other.example' }), allow({ domain_suffix: 'example' }));
@@ -295,7 +295,7 @@ test('what a sandbox was told of names holds under a new policy', async () => {
   assert.match((await probe(slot.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
 });
 
-test('what a sandbox has resolved can be told, for as long as it holds', async () => {
+test('the resolved addresses of a sandbox are listed until they expire', async () => {
   const slot = await slotWith(rules(allow({ domain: 'public.example' })));
   assert.deepEqual((await network.decisionContext(slot)).known, []);
   await probe(slot.networkNamespace, dns(slot, 'public.example'));
@@ -327,13 +327,13 @@ async function isPinged(slot: Slot): Promise<boolean> {
   return code === 0;
 }
 
-test('no more connections are open at a time than the sandbox may have', async () => {
+test('a sandbox has no more open connections than its limit', async () => {
   const slot = await slotWith({ max_connections: 5 });
   const many = { kind: 'tcpMany', host: internet.publicAddress, port: 8080, count: 12, awaited: 5 } as const;
   assert.deepEqual(await probe(slot.networkNamespace, many), ['5']);
 });
 
-test('of its connections no more are over UDP than the sandbox may have', async () => {
+test('a sandbox has no more UDP connections than its limit', async () => {
   const slot = await slotWith({ max_connections: 20, max_udp_connections: 2 });
   const open = await slotWith({});
   const send = (text: string): Attempt => ({ kind: 'udp', host: internet.publicAddress, port: 9090, text });

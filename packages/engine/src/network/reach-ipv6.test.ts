@@ -262,7 +262,7 @@ try:
 except TimeoutError:
     print(count)`;
 
-test('a sandbox sends and receives no more bytes than the operator lets it, over either family', async () => {
+test('a sandbox sends and receives no more bytes than the operator allows, over both families', async () => {
   await using small = await TestEngine.make(97, { ipv6Pool: 'auto' });
   const limited = small.open({ maxMib: 1 });
   await limited.recover([]);

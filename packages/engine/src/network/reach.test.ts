@@ -150,7 +150,7 @@ test('a sandbox is not reachable from another sandbox, the host or outside', asy
   assert.deepEqual(await probeBriefly(internet.namespace, attempt), ['silence']);
 });
 
-test('a sandbox that takes another source address is not heard', async () => {
+test('packets with a forged source address are dropped', async () => {
   const [slot, other] = await Promise.all([publicSlot(), publicSlot()]);
   const inside = (...line: readonly string[]) => {
     const [program, ...parameters] = inNamespace(slot.networkNamespace, ...line);
@@ -234,7 +234,7 @@ test('a sandbox has at most so many connections at a time as answers say, and an
   assert.match((await probe(other.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
 });
 
-test('a sandbox that sends without end is cut short, and another one is not', async () => {
+test('a sandbox that floods is limited, and another one is not affected', async () => {
   await using small = await TestEngine.make(95, {});
   const limited = small.open({ maxPackets: 100 });
   await limited.recover([]);
@@ -258,7 +258,7 @@ test('a sandbox that sends without end is cut short, and another one is not', as
     assert.match(table, new RegExp(`@${set} .*limit rate over 100/second`));
 });
 
-test('a sandbox that asks without end is cut short, and another one is answered meanwhile', async () => {
+test('a sandbox that floods the resolver is limited, and another one is answered meanwhile', async () => {
   const [greedy, other] = await Promise.all([publicSlot(), publicSlot()]);
   const count = 6000;
   const flood = probeBriefly(greedy.networkNamespace, {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { SlotIndexes } from './slot-indexes.ts';
 
-test('a number out of a range is a free one of it, until there is none', () => {
+test('an index from a range is free and in the range; null when all are taken', () => {
   const indexes = new SlotIndexes(10);
   indexes.reserve(8);
   const two = [1, 2].map(() => indexes.takeWithin({ first: 7, last: 12 }));

@@ -23,7 +23,7 @@ function requested(given: NonNullable<Network['interface']>) {
   return made;
 }
 
-test('addresses beyond the host ids are refused by name, with those that can be had', () => {
+test('addresses beyond the host ids are refused with the range of available ones', () => {
   const plans = plansOfEight();
   for (const given of [
     { ipv4_address: '172.20.0.10' },
@@ -42,7 +42,7 @@ test('addresses beyond the host ids are refused by name, with those that can be 
     );
 });
 
-test('every address that is announced can be had, and a range gives those of it that there are', () => {
+test('every announced address can be requested, and a range yields its available ones', () => {
   const plans = plansOfEight();
   const addressOf = (given: NonNullable<Network['interface']>) =>
     plans.plan('public', requested(given)).slot.link?.address ?? '';

@@ -21,7 +21,7 @@ function fileFor(t: TestContext): string {
 
 const namesOf = (pins: StoredPins, client: string) => pins.of(client).map(({ name }) => name);
 
-test('the next engine knows what sandboxes that are still there were told', (t) => {
+test('the next engine has the resolved addresses of running sandboxes', (t) => {
   const file = fileFor(t);
   const first = new StoredPins(file, logger);
   first.keep(ONE, [pin('a.test'), pin('b.test'), pin('over.test', 0)]);
@@ -36,7 +36,7 @@ test('the next engine knows what sandboxes that are still there were told', (t) 
   assert.ok(!readFileSync(file, 'utf8').includes(OTHER), 'the next sandbox with the address gets no names');
 });
 
-test('a sandbox that is gone leaves nothing to the next that has its address', (t) => {
+test('a new sandbox with the address of an earlier one gets none of its pins', (t) => {
   const file = fileFor(t);
   const first = new StoredPins(file, logger);
   first.keep(ONE, [pin('a.test')]);
@@ -48,7 +48,7 @@ test('a sandbox that is gone leaves nothing to the next that has its address', (
   assert.deepEqual(namesOf(next, ONE), ['b.test']);
 });
 
-test('neither the file nor the memory grows with every question', (t) => {
+test('repeated queries grow neither the file nor the memory', (t) => {
   const file = fileFor(t);
   const pins = new StoredPins(file, logger);
   for (let count = 0; count < 10_000; count++) pins.keep(ONE, [pin('a.test')]);
@@ -60,7 +60,7 @@ test('neither the file nor the memory grows with every question', (t) => {
   assert.equal(pins.of(ONE).length, 4096);
 });
 
-test('what cannot be written is said, and known until the end', () => {
+test('a failed write is a warning, and pins stay in memory', () => {
   const pins = new StoredPins('/proc/no-such-folder/pins.jsonl', logger);
   pins.keep(ONE, [pin('a.test')]);
   assert.deepEqual(namesOf(pins, ONE), ['a.test']);

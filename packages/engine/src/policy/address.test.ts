@@ -37,7 +37,7 @@ test('IPv4 written as IPv6 is IPv4, also as bytes and as a range', () => {
   assert.deepEqual(parseCidr('::ffff:10.0.0.0/104'), parseCidr('10.0.0.0/8'));
 });
 
-test('other ways to write an address are none', () => {
+test('non-standard notations are not addresses', () => {
   for (const text of [
     '010.1.2.3',
     '0x7f.1',

@@ -146,7 +146,7 @@ test('an explanation says that the operator lets no sandbox go there', () => {
   );
 });
 
-test('the words of the option have one form, which is read again as it was written', () => {
+test('a formatted ceiling parses to the same ceiling', () => {
   assert.deepEqual(readCeiling('link-local, 10.8.0.0/16,192.0.2.7'), [
     'public',
     'link_local',

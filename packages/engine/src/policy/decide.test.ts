@@ -177,7 +177,7 @@ test('a suffix is aligned to labels and holds for the name itself', () => {
   assert.deepEqual(rulesFor(policy, 'badexample.com'), []);
 });
 
-test('what cannot be understood is refused by the name of its field', () => {
+test('invalid policies are refused with the name of the field', () => {
   const refused: readonly [Network, string][] = [
     [withDestination({ cidr: '10.0.0.1/8' }), 'network.policy.rules[0].destination.cidr'],
     [withDestination({ cidr: 'example.com' }), 'network.policy.rules[0].destination.cidr'],

@@ -82,7 +82,7 @@ test('a denied name stays denied after it was resolved', () => {
   assert.match(answer.reason, /may not be asked for, by rule 0, deny:egress@domain=bad\.example$/);
 });
 
-test('what no policy changes is said to be so', () => {
+test('decisions that no policy can change are explained as such', () => {
   const open: Network = { policy: { default_egress: 'allow' } };
   const by = (question: Question, given = open) => {
     const { action, decidedBy } = ask(given, question);
@@ -98,7 +98,7 @@ test('what no policy changes is said to be so', () => {
   assert.deepEqual(by(to('9.9.9.9'), { enabled: false }), ['deny', 'no_network']);
 });
 
-test('what is no host, and a port that is missing, are refused by name', () => {
+test('an invalid host and a missing port are refused with the name of the field', () => {
   for (const [question, field] of [
     [to('no host'), 'host'],
     [to('010.1.1.1'), 'host'],

@@ -44,7 +44,7 @@ test('no address of the registries of special-purpose addresses is public, at ei
   assert.deepEqual(wrong.map(formatAddress), []);
 });
 
-test('what lies beside them is public, unless this host is part of it', () => {
+test('the addresses next to them are public, unless this host is connected to their network', () => {
   const wrong = PUBLIC.map(cidr).filter(
     (address) => !isPublicEverywhere(address) || classify(address, HOST_NETWORKS) !== 'public',
   );
@@ -54,7 +54,7 @@ test('what lies beside them is public, unless this host is part of it', () => {
     assert.equal(classify(cidr(text), { ...HOST_NETWORKS, neighbours }), 'private', text);
 });
 
-test('an address that leads to another by translation is what that one is', () => {
+test('an address with an embedded IPv4 address has the group of that one', () => {
   for (const [text, group] of [
     ['64:ff9b::0a00:0001', 'private'],
     ['2002:a9fe:a9fe::1', 'metadata'],

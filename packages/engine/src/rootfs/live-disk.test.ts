@@ -78,12 +78,12 @@ test('a disk that another program has frozen is left to it', async () => {
   assert.deepEqual(await frozenMarks(host), []);
 });
 
-test('the file system stands still while it is copied', async () => {
+test('the file system is frozen while it is copied', async () => {
   await using host = await makeRealHost();
   await mountedDisk(host, 150 * MIB);
   const freeze = await freezer(host);
   for (let attempt = 1; ; attempt++) {
-    assert.ok(attempt <= 20, 'it could be frozen during every copy');
+    assert.ok(attempt <= 20, 'the disk was freezable during every copy');
     const file = join(host.scratch, `saved${attempt}`);
     const copying = Promise.allSettled([host.open().copyLiveDisk(HANDLE, file, soon())]);
     await waitUntil(() => existsSync(`${file}.new`) || existsSync(file), { what: 'the copy begins' });
@@ -98,7 +98,7 @@ test('the file system stands still while it is copied', async () => {
   }
 });
 
-test('a mark without a disk is forgotten', async () => {
+test('a mark without a disk is removed', async () => {
   await using host = await makeRealHost();
   await mkdir(join(host.folder, 'frozen'), { recursive: true });
   await writeFile(join(host.folder, 'frozen', 'goneforever'), '');
@@ -106,7 +106,7 @@ test('a mark without a disk is forgotten', async () => {
   assert.deepEqual(await frozenMarks(host), []);
 });
 
-test('a helper that is killed while a disk stands still costs the copy, and not the disk', async () => {
+test('a helper that is killed while a disk is frozen fails the copy, and the disk is thawed', async () => {
   await using host = await makeRealHost();
   const slot = await mountedDisk(host, 150 * MIB);
   const rootfs = host.open();
@@ -145,7 +145,7 @@ test('a helper that is told to end, and an engine that looks for frozen disks, l
   assert.deepEqual(await frozenMarks(host), []);
 });
 
-test('a host without room for the copy is told so, and the disk goes on', async () => {
+test('a copy without enough space on the host fails, and the disk is thawed', async () => {
   await using host = await makeRealHost();
   const slot = await mountedDisk(host, 20 * MIB);
   const small = join(host.scratch, 'small');
@@ -171,7 +171,7 @@ test('a host without room for the copy is told so, and the disk goes on', async 
   await host.write(HANDLE, slot, 'after', 'x');
 });
 
-test('a disk stands still no longer than it may, and another one is never taken for it', async () => {
+test('a disk is frozen no longer than its limit, and another one is never frozen in its place', async () => {
   await using host = await makeRealHost();
   const slot = await mountedDisk(host, 150 * MIB);
   const image = join(host.folder, 'disks', `${HANDLE}.img`);

@@ -74,7 +74,7 @@ test('a disk whose first mount cannot be taken away is used all the same, and no
   assert.deepEqual(await host.leftovers(), []);
 });
 
-test('a disk that was taken and is not mounted after all is let go of', async () => {
+test('a taken disk that is not mounted after all is released', async () => {
   await using host = await makeRealHost();
   const rootfs = await openReady(host);
   await rootfs.createDisk('unmounted', 16, soon(), NEXT);
@@ -98,7 +98,7 @@ test('a disk that was taken and is not mounted after all is let go of', async ()
   assert.deepEqual(await host.leftovers(), []);
 });
 
-test('a start that fails before it mounts anything lets go of the disk', async () => {
+test('a start that fails before its mount releases the disk', async () => {
   await using host = await makeRealHost();
   const rootfs = await openReady(host);
   await rootfs.createDisk('hindereddisk', 16, soon(), NEXT);
@@ -113,7 +113,7 @@ test('a start that fails before it mounts anything lets go of the disk', async (
   assert.deepEqual(await host.leftovers(), []);
 });
 
-test('disks that rest, and those of another size, are made for themselves', async () => {
+test('disks that are not mounted next, or have another size, are made anew', async () => {
   await using host = await makeRealHost();
   const rootfs = await openReady(host);
   const before = readdirSync(join(host.folder, 'stages'));

@@ -5,7 +5,7 @@ import { distributeSpace } from './distribute-space.ts';
 
 const GIB = 2 ** 30;
 
-test('with enough for all, everybody gets what it wants', () => {
+test('with enough space every request is met', () => {
   const requests = [
     { wantedBytes: 4 * GIB, weight: 1 },
     { wantedBytes: GIB, weight: 16 },
@@ -21,7 +21,7 @@ test('with too little space a disk with more weight gets more, and leaves what i
   assert.deepEqual(distributeSpace([rests, writes], -GIB), [0, 0]);
 });
 
-test('never more is given than there is, nor more than is wanted, and nothing is kept back', () => {
+test('shares add up to at most the space, none exceeds its request, and no space is left over needlessly', () => {
   const request = fc.record({
     wantedBytes: fc.integer({ min: 0, max: 2 ** 42 }),
     weight: fc.constantFrom(1, 16),

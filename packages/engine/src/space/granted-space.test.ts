@@ -6,7 +6,7 @@ import type { DiskSample } from './watched-disk.ts';
 const MIB = 2 ** 20;
 const GRANTED = 1000 * MIB;
 
-test('what was shared holds while there is as much room as was granted, and not much more', () => {
+test('a distribution is valid while the free space is what was granted, or a little more', () => {
   const room = new GrantedSpace(GRANTED);
   assert.ok(room.holds(GRANTED));
   assert.ok(room.holds(1.1 * GRANTED));
@@ -14,7 +14,7 @@ test('what was shared holds while there is as much room as was granted, and not 
   assert.ok(!room.holds(1.2 * GRANTED), 'there is more to share');
 });
 
-test('a disk that uses little of its grant takes as much of the room; it is shared anew a second later', () => {
+test('small writes reduce the granted space, and lead to a new distribution after a second', () => {
   const begun = performance.now();
   const room = new GrantedSpace(GRANTED);
   room.note(used(10), used(10.5), 64 * MIB);
@@ -23,7 +23,7 @@ test('a disk that uses little of its grant takes as much of the room; it is shar
   assert.ok(!room.holds(GRANTED, performance.now() + 1001));
 });
 
-test('a disk that is written to, that is emptied, that has used much of its grant, or is gone changes everybody’s share', () => {
+test('a disk that is written to, emptied, nearly full or gone leads to a new distribution', () => {
   const [idle, grant] = [used(10), 64 * MIB];
   const cases = [
     [idle, used(12), grant],

@@ -78,7 +78,7 @@ test('disks are asked when the host has written something, set it aside or gone 
   );
 });
 
-test('what the host has written grows by what is written', () => {
+test('the counters of the host grow with writes', () => {
   const before = readHostWrites();
   const folder = mkdtempSync(join('/var/tmp', 'svc-host-writes-'));
   try {

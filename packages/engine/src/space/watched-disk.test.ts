@@ -8,7 +8,7 @@ import { WatchedDisk } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
 
-test('a disk is seen as it is, at every look: idle, written to, owed to, emptied, and gone', (t) => {
+test('samples show an idle disk, writes, unflushed data, deletions, and a removed disk', (t) => {
   const { disk, settle, unmount } = mountDisk(t);
   const watched = new WatchedDisk(disk);
   settle();

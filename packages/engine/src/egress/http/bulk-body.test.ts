@@ -43,7 +43,7 @@ function requester({ authority, proxy }: World): (path: string) => Promise<Incom
   };
 }
 
-test('long bodies come whole, and their connection carries what is asked next', async () => {
+test('long bodies arrive complete, and their connection serves the next request', async () => {
   await using world = await serving(BODY);
   const ask = requester(world);
   for (const path of ['/long', '/short', '/long', '/long', '/short']) {
@@ -72,7 +72,7 @@ test('requests that were sent ahead are answered behind a long body, in their or
   assert.equal(world.connections.size, 1);
 });
 
-test('a long body that breaks off is not taken for a whole one', async () => {
+test('an incomplete long body is reported as such', async () => {
   await using world = await serving(BODY, BODY.length + 1);
   const answered = await requester(world)('/long');
   const read = buffer(answered);
@@ -81,7 +81,7 @@ test('a long body that breaks off is not taken for a whole one', async () => {
   await assert.rejects(read, /aborted/);
 });
 
-test('what a server says beyond the length that it announced is not an answer to anything', async () => {
+test('bytes of a server beyond the announced length are not taken for a response', async () => {
   const forged = Buffer.from('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged');
   await using world = await serving(Buffer.concat([BODY, forged]), BODY.length);
   const socket = await world.connect('api.test');

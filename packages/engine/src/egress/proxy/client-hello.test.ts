@@ -11,7 +11,7 @@ before(async () => {
   hello = await greeting({ servername: 'API.Example.com', ALPNProtocols: ['h2', 'http/1.1'] });
 });
 
-test('the greeting of a real client tells its server name and protocols', () => {
+test('server name and protocols are read from the hello of a real client', () => {
   const expected = { serverName: 'api.example.com', protocols: ['h2', 'http/1.1'], hasEncryptedHello: false };
   assert.deepEqual(readClientHello(hello), { kind: 'hello', hello: expected });
 });
@@ -24,12 +24,12 @@ test('a client hello without a server name has a server name of null', async () 
   });
 });
 
-test('a greeting is incomplete until its last byte, however it is cut', () => {
+test('a hello is incomplete until its last byte, for any split into chunks', () => {
   for (let length = 1; length < hello.length; length++)
     assert.equal(readClientHello(hello.subarray(0, length)).kind, 'incomplete', `${length} bytes`);
 });
 
-test('a greeting spread over many records is read like one', () => {
+test('a hello spread over many records is read like one', () => {
   const message = hello.subarray(5);
   fc.assert(
     fc.property(
@@ -47,14 +47,14 @@ test('a greeting spread over many records is read like one', () => {
   );
 });
 
-test('an encrypted greeting is noticed, and a repeated extension is malformed', () => {
+test('an encrypted hello is detected, and a repeated extension is malformed', () => {
   const extension = Buffer.from([0xfe, 0x0d, 0, 1, 0]);
   const once = readClientHello(withExtensions(hello, extension));
   assert.equal(once.kind === 'hello' && once.hello.hasEncryptedHello, true);
   assert.equal(readClientHello(withExtensions(hello, extension, extension)).kind, 'malformed');
 });
 
-test('names that are none are malformed', () => {
+test('invalid server names are malformed', () => {
   for (const bad of ['api_example\0com', 'api.example/com', '-pi.example.co-', 'api..xample.com'])
     assert.equal(readClientHello(renamed(bad.padEnd(15, 'x').slice(0, 15))).kind, 'malformed', bad);
 });

@@ -29,7 +29,7 @@ const written = fc
     bytes: parts.map(({ character, way }) => encode(character, way)).join(''),
   }));
 
-test('a placeholder is found however its characters are written and wherever the bytes are cut', async () => {
+test('a placeholder is found in every escape form and for any split into chunks', async () => {
   await fc.assert(
     fc.asyncProperty(
       written,
@@ -44,7 +44,7 @@ test('a placeholder is found however its characters are written and wherever the
   );
 });
 
-test('what holds no placeholder passes as it is, however it is cut', async () => {
+test('text without a placeholder passes unchanged, for any split into chunks', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uint8Array({ maxLength: 200 }),
@@ -60,7 +60,7 @@ test('what holds no placeholder passes as it is, however it is cut', async () =>
   );
 });
 
-test('a value is put in its place in a streamed body, however that is cut', async () => {
+test('a value replaces its placeholder in a streamed body, for any split into chunks', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(80), { maxLength: 6 }), async (cuts) => {
       const filter = new RequestFilter(
@@ -88,7 +88,7 @@ test('a value is put in its place in a streamed body, however that is cut', asyn
   );
 });
 
-test('what is found is what a search of every position finds, in the text as it is and with its escapes read', () => {
+test('the search finds what a naive search finds, in the raw text and with its escapes decoded', () => {
   const few = fc.constantFrom('a', 'A', '4', '1', 'b', '"', '/', ' ', 'é');
   const word = fc.string({ unit: few, minLength: 1, maxLength: 6 });
   const piece = fc.oneof(
@@ -116,7 +116,7 @@ test('what is found is what a search of every position finds, in the text as it 
   );
 });
 
-test('no placeholder makes the search of a text long', () => {
+test('no placeholder makes the search slow', () => {
   const backslashes = new Placeholders(['\\'.repeat(40)]);
   assert.deepEqual(backslashes.allIn(`${'\\'.repeat(39)}x`.repeat(10)), []);
   const percents = new Placeholders(['%'.repeat(1023), '%25'.repeat(341)]);
@@ -131,7 +131,7 @@ test('no placeholder makes the search of a text long', () => {
   assert.equal(parts.length, 65_536 - 1020, 'byte for byte');
 });
 
-test('of two placeholders that begin alike the longer one counts', () => {
+test('of two placeholders with a common prefix the longer one matches', () => {
   const both = new Placeholders(['$MSB_A', '$MSB_AB']);
   assert.deepEqual(both.allIn('x $MSB_AB y'), [1]);
   assert.deepEqual(both.allIn('x $MSB_A y'), [0]);
@@ -150,7 +150,7 @@ test('bytes are held back only while they may belong to a placeholder', () => {
   assert.equal(clearOf(['$MSB_A'], 'hello %4'), 'hello %4', 'an M, with which none begins');
 });
 
-test('what is done about a placeholder follows the secret, then the whole, then the default', () => {
+test('the action for a placeholder is that of the secret, else of all secrets, else the default', () => {
   const settings = (onViolation: Secret['onViolation']) => ({
     entries: [],
     onViolation: onViolation ?? ({ type: 'block' } as const),

@@ -10,7 +10,7 @@ import { exchangeTcp, rulesFor } from '../../testing/proxy-loopback.ts';
 import { makeWorld, type World } from '../../testing/https-world.ts';
 import { waitUntil } from '@svc/contract/testing';
 
-test('a request passes and comes back, with headers and body as they were', async () => {
+test('a request and its response pass with unchanged headers and bodies', async () => {
   await using world = await makeWorld({
     onRequest: (_, body) => ({ status: 201, headers: { 'X-Answer': 'yes' }, body }),
   });
@@ -65,7 +65,7 @@ test('requests that were sent ahead are answered in order', async () => {
   assert.match(text, /<\/1>[^]*<\/2>[^]*<\/3>/);
 });
 
-test('what is under way for a sandbox ends with it, also a body that is half sent', async () => {
+test('requests of a removed sandbox end, also with a body that is half sent', async () => {
   await using world = await makeWorld({ http2: true });
   const socket = await world.connect('api.test');
   socket.on('error', () => undefined);
@@ -132,7 +132,7 @@ test('HTTP/2 is spoken when server and client both can, with all streams at once
   assert.equal(world.connections.size, 1);
 });
 
-test('a client is offered what the server agreed to, not more', async () => {
+test('a client is offered the protocol of the server, and no other', async () => {
   await using world = await makeWorld();
   const socket = await world.connect('api.test', ['h2', 'http/1.1']);
   assert.equal(socket.alpnProtocol, 'http/1.1');
@@ -173,7 +173,7 @@ test('a server with a certificate for another name gets no request', async () =>
   assert.deepEqual(world.refusals, [{ name: 'api.test', reason: 'upstream_not_verified' }]);
 });
 
-test('checking can be turned off for some hosts, and for those alone', async () => {
+test('verification can be disabled for some hosts, and for those alone', async () => {
   const trust = { scopedVerifyUpstream: [{ pattern: '*.test', verify: false }] };
   await using world = await makeWorld({ isServerTrusted: false, trust });
   assert.equal((await world.ask('api.test')).status, 200);
@@ -184,7 +184,7 @@ test('checking can be turned off for some hosts, and for those alone', async () 
   await assert.rejects(other.ask('api.test'), { code: 'ECONNRESET' });
 });
 
-test('a host on the bypass list is left alone', async () => {
+test('connections to a host on the bypass list are not intercepted', async () => {
   await using world = await makeWorld({ egress: { isBypassed: (name) => name === 'api.test' } });
   await assert.rejects(world.ask('api.test'), /self-signed|unable to (get|verify)/);
   assert.equal(world.connections.size, 1, 'the client met the server itself');
@@ -202,7 +202,7 @@ test('without a name the certificate is for the address, and checked so', async 
   );
 });
 
-test('on an intercepted port only what can be read passes', async () => {
+test('on an intercepted port only readable protocols pass', async () => {
   await using world = await makeWorld();
   assert.equal(await exchangeTcp(world.proxy.port, 'SSH-2.0-client\r\n', { end: false }), 'ECONNRESET');
   assert.equal(
