@@ -30,7 +30,7 @@ static int set_slack(pid_t thread, uint32_t slack_ns, struct failure *failure) {
   return outcome;
 }
 
-/** SAFETY: to all others it says that a connection has urgent data, and a process that does not ask for it is not told. */
+/** SAFETY: elsewhere SIGURG means urgent data on a connection, and a process without a handler ignores it. */
 static bool takes_interrupts(pid_t pid) {
   char path[32];
   char line[128];

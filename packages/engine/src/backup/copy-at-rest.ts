@@ -2,6 +2,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { copyDisk } from '../rootfs/copy-disk.ts';
 import type { LiveDisks } from '../rootfs/live-disk.ts';
 import { devicesByImage } from '../space/disk-limit.ts';
@@ -11,8 +12,6 @@ import { usualReserve } from '../space/host-space.ts';
 const MOST_FROZEN_MS = 120_000;
 /** How long a copy waits for a running snapshot of the same disk. */
 const BUSY_WAIT_MS = 60_000;
-/** `st_blocks` counts units of 512 bytes, independent of the block size of the file system. */
-const STAT_BLOCK_BYTES = 512;
 
 /**
  * Copies the image of a file system, mounted or not, into `folder`, as it was at one moment. Writes of the sandbox block meanwhile;
@@ -51,9 +50,9 @@ async function copyLive(liveDisks: LiveDisks, image: string, copy: string): Prom
 
 /** Keeps free space for sandboxes while copying. */
 async function requireSpace(image: string, folder: string): Promise<void> {
-  const { blocks: taken } = await stat(image);
+  const neededBytes = allocatedBytesOf(await stat(image));
   const { bavail, blocks, bsize } = await statfs(folder);
-  if (bavail * bsize - taken * STAT_BLOCK_BYTES <= usualReserve(blocks * bsize)) throw tooLittleSpace();
+  if (bavail * bsize - neededBytes <= usualReserve(blocks * bsize)) throw tooLittleSpace();
 }
 
 function tooLittleSpace(): PlatformError {

@@ -2,6 +2,7 @@ import { accessSync, constants } from 'node:fs';
 import { glob, readFile, stat, statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { readCgroupLayout } from '../cgroup/cgroup-layout.ts';
 import type { EngineConfig } from '../daemon/config.ts';
 import { BUILT_ARCHIVE_PROGRAM } from '../images/archive-process.ts';
@@ -91,10 +92,7 @@ async function promisedBytes(folder: string): Promise<number> {
   let promised = 0;
   for await (const image of glob(['rootfs/disks/*.img', 'volumes/*/image.ext4'], { cwd: folder })) {
     const found = await stat(join(folder, image)).catch(() => undefined);
-    if (found !== undefined) promised += Math.max(0, found.size - found.blocks * STAT_BLOCK_BYTES);
+    if (found !== undefined) promised += Math.max(0, found.size - allocatedBytesOf(found));
   }
   return promised;
 }
-
-/** `st_blocks` counts units of 512 bytes, independent of the block size of the file system. */
-const STAT_BLOCK_BYTES = 512;

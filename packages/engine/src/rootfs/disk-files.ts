@@ -2,12 +2,11 @@ import { existsSync } from 'node:fs';
 import { open, rename, stat, truncate, unlink } from 'node:fs/promises';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 
 /** e2fsck: 1 and 2 mean that it repaired something. */
 const REPAIRED = [0, 1, 2];
-/** The unit of `st_blocks`, independent of the file system's block size. */
-export const STAT_BLOCK_BYTES = 512;
 
 /** Renames the file when it is complete: `path` exists completely or not at all, also after a crash. */
 export async function wholeFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
@@ -32,7 +31,7 @@ export async function removeImage(path: string): Promise<void> {
 
 /** The size of a sparse file on the host's disk. */
 export async function allocatedBytes(file: string): Promise<number> {
-  return (await stat(file)).blocks * STAT_BLOCK_BYTES;
+  return allocatedBytesOf(await stat(file));
 }
 
 export async function flush(path: string): Promise<void> {

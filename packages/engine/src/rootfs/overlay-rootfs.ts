@@ -5,13 +5,14 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isErrno } from '@svc/contract/errno';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
 import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { heldImage } from '../space/image-holder.ts';
 import { copyDisk } from './copy-disk.ts';
-import { allocatedBytes, flush, growDisk, removeImage, STAT_BLOCK_BYTES, wholeFile } from './disk-files.ts';
+import { allocatedBytes, flush, growDisk, removeImage, wholeFile } from './disk-files.ts';
 import { DiskTemplates } from './disk-templates.ts';
 import type { LiveDisks } from './live-disk.ts';
 import { ReadyDisks } from './ready-disks.ts';
@@ -231,7 +232,7 @@ export class OverlayRootfs implements Rootfs {
   }
 
   storedBytes(handle: string): number {
-    return (statSync(this.#disk(handle), { throwIfNoEntry: false })?.blocks ?? 0) * STAT_BLOCK_BYTES;
+    return allocatedBytesOf(statSync(this.#disk(handle), { throwIfNoEntry: false }));
   }
 
   async close(): Promise<void> {

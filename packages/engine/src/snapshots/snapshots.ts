@@ -5,11 +5,9 @@ import type { SnapshotView } from '../client/engine-api.ts';
 import { digestBlocks } from './block-digest.ts';
 import { dataRanges, type DataRange } from './data-ranges.ts';
 import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { Worker } from 'node:worker_threads';
 import { abortable, KeyedMutex } from '@svc/contract/async';
-
-/** The unit of `st_blocks`, independent of the block size of the file system. */
-const STAT_BLOCK_BYTES = 512;
 
 /** What a snapshot is made of. */
 export interface SnapshotSource extends Pick<
@@ -108,8 +106,9 @@ export class Snapshots {
     await source.saveDisk(disk, signal);
     // The sandbox is free again from here on.
     const digest = await digestDisk(disk, signal);
-    const { size: sizeBytes, blocks } = await stat(disk);
-    const storedBytes = blocks * STAT_BLOCK_BYTES;
+    const status = await stat(disk);
+    const { size: sizeBytes } = status;
+    const storedBytes = allocatedBytesOf(status);
     const view = {
       id,
       sandboxId,

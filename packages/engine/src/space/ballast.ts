@@ -1,7 +1,6 @@
 import { rmSync, statSync, truncateSync } from 'node:fs';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { runTool } from '../host/run-tool.ts';
-
-const STAT_BLOCK_BYTES = 512;
 
 /**
  * Disk space that is allocated in advance and released when the disk is full, so that stops and deletes (rows of the store, records, log
@@ -17,7 +16,7 @@ export class Ballast {
     this.#file = file;
     this.#bytes = bytes;
     this.#pieceBytes = Math.ceil(bytes / pieces);
-    this.#heldBytes = Math.min(bytes, allocatedBytes(file));
+    this.#heldBytes = Math.min(bytes, allocatedBytesOf(statSync(file, { throwIfNoEntry: false })));
   }
 
   get heldBytes(): number {
@@ -53,8 +52,4 @@ export class Ballast {
     await runTool('fallocate', ['--length', String(this.#bytes), this.#file]);
     this.#heldBytes = this.#bytes;
   }
-}
-
-function allocatedBytes(file: string): number {
-  return (statSync(file, { throwIfNoEntry: false })?.blocks ?? 0) * STAT_BLOCK_BYTES;
 }

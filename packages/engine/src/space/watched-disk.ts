@@ -1,8 +1,7 @@
 import { statfsSync, statSync, type StatsFs } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { DiskLimit } from './disk-limit.ts';
-
-const STAT_BLOCK_BYTES = 512;
 
 /** A file system that guests write to: a sparse image of the host's disk on a loop device. */
 export interface MountedDisk {
@@ -72,7 +71,7 @@ export class WatchedDisk {
     if (image === undefined || !isMounted) return undefined;
     this.#blockBytes = bsize;
     const usedBytes = (blocks - bfree) * bsize;
-    const allocatedBytes = image.blocks * STAT_BLOCK_BYTES;
+    const allocatedBytes = allocatedBytesOf(image);
     const owedBytes = Math.max(0, usedBytes - allocatedBytes);
     this.#seen = `${type} ${blocks} ${bfree}`;
     this.#latest = { usedBytes, freeBytes: bfree * bsize, allocatedBytes, owedBytes };

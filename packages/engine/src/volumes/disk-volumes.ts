@@ -1,6 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
+import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';
@@ -13,8 +14,6 @@ import type { StoredFolder } from './volume-records.ts';
 import type { Volume, VolumeFiles, Volumes, VolumeUsage } from './volumes.ts';
 
 const DEFAULTS = { unmountGraceMs: 5000, busyWaitMs: 10_000, fileServerIdleMs: 30_000 };
-/** The unit of `st_blocks`, independent of the block size of the file system. */
-const STAT_BLOCK_BYTES = 512;
 /** 16 TiB: what ext4 holds with our block size. */
 const MAX_CAPACITY_MIB = 16 * 1024 * 1024;
 
@@ -106,8 +105,8 @@ export class DiskVolumes implements Volumes {
 
   async storedBytes(id: string): Promise<number> {
     const stored = this.#records.get(id);
-    const blocks = stored === undefined ? 0 : (await stat(stored.image).catch(() => undefined))?.blocks;
-    return (blocks ?? 0) * STAT_BLOCK_BYTES;
+    if (stored === undefined) return 0;
+    return allocatedBytesOf(await stat(stored.image).catch(() => undefined));
   }
 
   async remove(id: string): Promise<void> {

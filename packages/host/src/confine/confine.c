@@ -93,7 +93,7 @@ static int show_folders(const struct plan *plan, struct failure *failure) {
   return namespace;
 }
 
-/** SAFETY: settings of the kernel ask who writes them, not for capabilities: with the host's ids the program would be who may. */
+/** SAFETY: kernel settings are protected by the owner of their files, not by capabilities: with the host's ids the program could write them. */
 static int protect_settings(struct failure *failure) {
   unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
   return mount(NULL, "/proc", NULL, flags, NULL) == 0 ? 0 : fail(failure, "make /proc read-only");

@@ -91,7 +91,7 @@ static void on_waited(struct timer *timer) {
   handle_some();
 }
 
-/** Folders may have come, gone or moved unseen: all are listed anew, then the client is told. */
+/** Folders may have come, gone or moved unseen: all are listed again, then the client is notified. */
 static void begin_anew(struct observer *observer) {
   if (!observer->root) return;
   folder_drop(observer->root);
@@ -178,7 +178,7 @@ static void handle_renamed(struct observer *observer, struct folder *from, const
   char old_path[PATH_MAX];
   scan_has_seen(from, old_name);
   scan_has_seen(to, name);
-  if (!folder_path(from, old_name, old_path)) old_path[0] = 0; // told when it was made, so the observer has failed
+  if (!folder_path(from, old_name, old_path)) old_path[0] = 0; // reported when it was created, so the observer has failed
   if (is_folder && observer->is_recursive) move_folder(observer, from, old_name, to, name, old_path);
   else folder_tell(to, RENAMED, name, is_folder, old_path);
 }
