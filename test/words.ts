@@ -1,7 +1,7 @@
 import { readSources, type SourceFile } from './source-files.ts';
 
 /** At most this many occurrences of riddle words. Lower the limits as words are removed, never raise them. */
-export const MOST_RIDDLES: Readonly<Record<Area, number>> = { packages: 805, elsewhere: 20 };
+export const MOST_RIDDLES: Readonly<Record<Area, number>> = { packages: 20, elsewhere: 20 };
 
 type Area = 'packages' | 'elsewhere';
 
