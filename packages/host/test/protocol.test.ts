@@ -67,6 +67,10 @@ test('arguments of its own that it does not know are refused', async () => {
 test('an unmount is answered too, even when stdin has ended before it is done', async () => {
   assert.deepEqual(await converse('1\tunmount\t/nowhere\n'), ['1\tok\t']);
   assert.deepEqual(await converse('2\tunmount\trelative\n'), ['2\terr\tEINVAL\ta path is not absolute']);
+  for (const path of ['/a/../b', '/a/.', '/a//b', '/a/'])
+    assert.deepEqual(await converse(`2\tunmount\t${path}\n`), [
+      '2\terr\tEINVAL\ta path has an empty, . or .. part',
+    ]);
 });
 
 test('a mount point is removed with as many folders as were said, while they are empty', async () => {
