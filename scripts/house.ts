@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { findCycle } from '../test/find-cycle.ts';
 import { betweenFiles, betweenFolders } from '../test/import-graph.ts';
 import { isShipped, readSources, type SourceFile } from '../test/source-files.ts';
-import { findCoinedNames, findRiddles, isInUse, readTexts } from '../test/words.ts';
+import { findCoinedNames, findRiddles, readTexts } from '../test/words.ts';
 import { TestTimes, timesFileOf, WHOLE_SUITE } from './test-times.ts';
 
 /**
@@ -56,8 +56,7 @@ function printPlaces(file: SourceFile): void {
   const lines = file.text.split('\n');
   for (const line of findRiddles(file.text)) console.log(`${file.path}:${line}: ${lines[line - 1]?.trim()}`);
   if (!file.path.startsWith('packages/')) return;
-  for (const [name, usual] of findCoinedNames(file))
-    console.log(`${file.path}: ${name}${isInUse(name) ? '' : ' (new)'}: ${usual}`);
+  for (const [name, usual] of findCoinedNames(file)) console.log(`${file.path}: ${name}: ${usual}`);
 }
 
 function suiteTime(): string {

@@ -70,18 +70,6 @@ const USUAL: Readonly<Record<string, string>> = {
   wish: 'desired state',
 };
 
-/** Made-up names that are still in use. Delete them here as they are renamed; add none. */
-const IN_USE = `
-  ChangeTurns CpuPlaces
-  Door GuestDoor hearNetwork
-  KeptRecord MAX_STRANGERS
-  PATIENCE_MS readVisitor RefusedVisitor RefusedVisitors removeStrangers
-  requireRoom Seat seats stranger
-  STRANGER_COST
-  ThreadBudget ThreadShare tmpKeeper Told TOLD_AGAIN_MS visitors Wish
-`;
-
-const KEPT = new Set(IN_USE.split(/\s+/).map(wordsOf));
 const COINED = Object.entries(USUAL).map(([word, usual]) => ({
   pattern: new RegExp(`\\b${word}(?:s|es)?\\b`),
   usual,
@@ -113,11 +101,6 @@ export function findCoinedNames({ path, text }: SourceFile): ReadonlyMap<string,
       return usual === undefined ? [] : [[name, usual]];
     }),
   );
-}
-
-/** Whether a made-up name may stay for now. */
-export function isInUse(name: string): boolean {
-  return KEPT.has(wordsOf(name));
 }
 
 function usualNameOf(name: string): string | undefined {
