@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Isolation } from '@svc/engine/client';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { specOf } from '../test/engine/sandbox-fixture.ts';
 import { TestEngine } from '../test/engine/start-engine.ts';
 import { percentile, type Benchmark, type BenchmarkContext, type Measurement } from './suite/benchmark.ts';

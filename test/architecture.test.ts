@@ -18,7 +18,9 @@ const QUICK_CONTRACT = [
   '@svc/contract/node-listen',
   '@svc/contract/node-pause',
   '@svc/contract/node-program',
+  '@svc/contract/node-socket-transport',
   '@svc/contract/node-spawn',
+  '@svc/contract/orchestrator',
   '@svc/contract/out-of-files',
   '@svc/contract/channel',
   '@svc/contract/frames',
@@ -123,6 +125,17 @@ test('packages import only what the design allows', () => {
       .filter((used) => !isAllowed(used, rule) && !(used.specifier === TESTING_ENTRY && !isShipped(file)))
       .map(({ specifier, kind }) => `${file.path}: ${kind} import of ${specifier}`);
   });
+  assert.deepEqual(offences, []);
+});
+
+test("of the server, only its orchestrator and what keeps its host know the engine's client", () => {
+  const offences = sources
+    .filter(({ path }) => /^packages\/server\/src\/(?!orchestrator\/|host\/)/.test(path))
+    .flatMap((file) =>
+      importsOf(file.text)
+        .filter(({ specifier }) => specifier === '@svc/engine/client')
+        .map(({ kind }) => `${file.path}: ${kind} import`),
+    );
   assert.deepEqual(offences, []);
 });
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import { createCodeRunner } from '../../packages/server/src/code/code-runner.ts';
 import type { CodeResult } from '../../packages/server/src/code/slot-request.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
@@ -25,7 +25,7 @@ before(async () => {
   await importNode(engine);
   runner = createCodeRunner({
     openChannel: async (id, signal) =>
-      await ChannelClient.connect(duplexTransport(await engine.client.openChannel(id, signal)), { signal }),
+      await ChannelClient.connect(socketTransport(await engine.client.openChannel(id, signal)), { signal }),
     logger: { debug: () => undefined },
   });
 });

@@ -5,7 +5,7 @@ import { access, glob, link, mkdir, mkdtemp, readFile, rename, rm, stat, writeFi
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import type { ImageView } from '@svc/engine/client';
+import type { ImageView } from '@svc/contract/orchestrator';
 import { descriptor } from '../../packages/engine/src/testing/test-layers.ts';
 import type { TestEngine } from '../engine/start-engine.ts';
 

@@ -1,5 +1,5 @@
 import { after, before } from 'node:test';
-import { LocalOrchestrator } from '../../packages/server/src/orchestrator/local-orchestrator.ts';
+import { enginePorts } from '../../packages/server/src/orchestrator/engine-ports.ts';
 import { orchestratorSuite } from '../../packages/server/src/orchestrator/orchestrator.suite.ts';
 import { BUSYBOX, TestEngine } from '../engine/start-engine.ts';
 
@@ -11,5 +11,5 @@ after(() => engine.destroy());
 
 orchestratorSuite('over the engine of this host', async () => {
   const spec = { image: { type: 'oci' as const, reference: BUSYBOX } };
-  return await Promise.resolve({ orchestrator: new LocalOrchestrator(engine.client), spec });
+  return await Promise.resolve({ ...enginePorts(engine.client), spec });
 });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChannelClient } from '@svc/contract';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { waitUntil } from '@svc/contract/testing';
-import { duplexTransport, type Isolation } from '@svc/engine/client';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import { Client, Sandbox, type CreateSandboxOptions } from '@svc/sdk';
 import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
@@ -31,7 +32,7 @@ async function createNext(isolation: Isolation, options: Omit<CreateSandboxOptio
   );
   const sandbox = await Sandbox.create({ client, image: 'python', isolation, ...options });
   const channel = await ChannelClient.connect(
-    duplexTransport(await server.engine.client.openChannel(sandbox.id)),
+    socketTransport(await server.engine.client.openChannel(sandbox.id)),
   );
   const spares = await channel.detached.list();
   channel.close();

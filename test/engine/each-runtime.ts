@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '@svc/contract';
-import type { CreateSandbox } from '@svc/engine/client';
+import type { CreateSandbox } from '@svc/contract/orchestrator';
 import { RUNTIMES, runtimeNamed, type RuntimeName } from '../../packages/engine/src/runtime/runtimes.ts';
 import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';

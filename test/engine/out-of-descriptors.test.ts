@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
-import type { Isolation } from '@svc/engine/client';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { waitUntil } from '@svc/contract/testing';
 import { CLASSES, recordsOf, specOf, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';

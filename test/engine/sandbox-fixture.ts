@@ -7,7 +7,9 @@ import {
   type RunOptions,
   type SandboxSpec,
 } from '@svc/contract';
-import { duplexTransport, type CreateSandbox, type Isolation, type SandboxView } from '@svc/engine/client';
+import type { CreateSandbox, Isolation } from '@svc/contract/orchestrator';
+import { socketTransport } from '@svc/contract/node-socket-transport';
+import type { SandboxView } from '@svc/engine/client';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
 import { BUSYBOX, type TestEngine } from './start-engine.ts';
@@ -37,7 +39,7 @@ export class TestSandbox {
   async connect(): Promise<ChannelClient> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await ChannelClient.connect(duplexTransport(await this.engine.client.openChannel(this.id)));
+        return await ChannelClient.connect(socketTransport(await this.engine.client.openChannel(this.id)));
       } catch (error) {
         // A sandbox that is too busy to dial says so; on a busy host that may be each of them.
         if (attempt === 3 || !PlatformError.is(error, 'unavailable')) throw error;

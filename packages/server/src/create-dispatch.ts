@@ -70,21 +70,15 @@ export function createRestDispatch(
     readonly previews: PreviewAddresses | null;
   },
 ): RestDispatch {
-  const { database, orchestrator, volumeStore, codeRunner, sealer, restSettings, identify, logger } = parts;
+  const { database, sealer, restSettings, identify, logger } = parts;
   const { metrics, ...workers } = made;
   const handlers = createRestHandlers({
-    database,
-    orchestrator,
-    volumeStore,
+    ...parts,
     ...workers,
-    codeRunner,
-    sealer,
-    signSession: parts.signSession,
     ssh: parts.ssh ?? (() => null),
     maxBodyBytes: parts.options.limits.maxBodyBytes,
     ...restSettings,
     openId: new OpenId(restSettings.outbound),
-    logger,
   });
   return new RestDispatch({
     database,

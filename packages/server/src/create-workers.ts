@@ -67,10 +67,10 @@ export function createReconciler(
   parts: ServerParts,
   made: { readonly convergence: Convergence; readonly health: EngineHealth },
 ): Reconciler {
-  const { database, orchestrator, logger } = parts;
+  const { database, orchestrator, nodes, logger } = parts;
   const { recoveryMs } = parts.restSettings;
   const log = (signal: AbortSignal) => logOrphans(parts, signal);
-  return new Reconciler({ database, orchestrator, ...made, recoveryMs, logOrphans: log, logger });
+  return new Reconciler({ database, orchestrator, nodes, ...made, recoveryMs, logOrphans: log, logger });
 }
 
 export function createLimitCheck(

@@ -3,10 +3,8 @@ import type { CodeRunner } from './code/code-runner.ts';
 import type { Authenticate } from './access/authenticate.ts';
 import type { SignSession } from './access/sessions.ts';
 import type { Identify } from './access/principal.ts';
-import type { Orchestrator } from './orchestrator/orchestrator.ts';
+import type { OrchestratorPorts } from './orchestrator/ports.ts';
 import type { PreviewPlace } from './handlers/previews/preview-place.ts';
-import type { SnapshotStore } from './orchestrator/snapshot-store.ts';
-import type { VolumeStore } from './orchestrator/volume-store.ts';
 import type { RestSettings } from './rest-settings.ts';
 import type { Sealer } from './secrets/sealer.ts';
 import type { SshPlace } from './handlers/server/capabilities.ts';
@@ -30,12 +28,9 @@ export interface ServerOptions {
   readonly requestsPerMinute: number | null;
 }
 
-export interface ServerParts {
+export interface ServerParts extends OrchestratorPorts {
   readonly options: ServerOptions;
   readonly database: Database;
-  readonly orchestrator: Orchestrator;
-  readonly volumeStore: VolumeStore;
-  readonly snapshotStore: SnapshotStore;
   readonly codeRunner: CodeRunner;
   readonly authenticate: Authenticate;
   readonly identify: Identify;

@@ -66,7 +66,7 @@ export interface RunningServer {
 
 /** Assembles the server and listens. The caller still owns the parts that it passes. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { options, database, orchestrator, authenticate, logger } = parts;
+  const { options, database, orchestrator, nodes, authenticate, logger } = parts;
   // The leases of a server that was killed: callers that repeat its calls need not wait until they run out.
   if (parts.isAlone === true) await Promise.all([releaseAllKeys(database), releaseAllDeliveries(database)]);
   const openChannel = createOpenChannel(orchestrator, database);
@@ -78,7 +78,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const codeContexts = new CodeContexts({ openChannel, database, sealer: parts.sealer, logger });
   const convergence = createConvergence(parts, { channels, ports, codeContexts });
   const reconciler = createReconciler(parts, { convergence, health });
-  const storage = new HostStorage({ orchestrator, database, logger });
+  const storage = new HostStorage({ nodes, database, logger });
   const problem = () => storeHealth.problem ?? health.problem ?? storage.problem;
   const dispatch = createDispatch(parts, { health, problem, storage, metrics, convergence, channels });
   const http = openHttp(parts);
@@ -90,7 +90,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
   const workers = createWorkers(parts, channels);
   const deliveries = workers.webhookWorker.outcomes;
-  registerPrometheus(http, { authenticate, database, orchestrator, health, storage, metrics, deliveries });
+  registerPrometheus(http, { authenticate, database, nodes, health, storage, metrics, deliveries });
   const made = { storage, convergence, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { EngineClient, readProcessState, Watchdog, type SpareProcess } from '@svc/engine/client';
+import type { SpareProcess } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
 import { authenticateAsDeveloper } from './access/authenticate.ts';
 import { withCredentials } from './access/with-credentials.ts';
 import { ensureSigningKey, resetSigningKey } from './access/signing-key.ts';
-import { LocalOrchestrator } from './orchestrator/local-orchestrator.ts';
+import { connectEngine } from './orchestrator/connect-engine.ts';
+import type { OrchestratorPorts } from './orchestrator/ports.ts';
 import { alreadyRunning } from './host/already-running.ts';
 import { lockDataFolder } from './host/data-folder-lock.ts';
 import { loadPlans } from './accounting/load-plans.ts';
@@ -49,14 +50,12 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const database = await openDatabase(config, logger);
   undo.defer(() => database.destroy());
   await noteStore(config);
-  const engine = new EngineClient({ socketPath: config.engineSocket });
-  const watchdog = watchEngine(engine, logger);
-  undo.defer(() => watchdog.close());
+  const engine = connectEngine(config.engineSocket, logger);
+  undo.defer(() => engine.close());
   const tracing = config.otel === null ? null : startTracing(config.otel, logger);
   undo.defer(async () => await tracing?.exporter.close());
-  const traced = <Target extends object>(target: Target) => (tracing === null ? target : tracedCalls(target));
-  const orchestrator = traced(new LocalOrchestrator(engine));
-  const stores = { volumeStore: traced(engine.volumes), snapshotStore: traced(engine) };
+  const ports = tracing === null ? engine.ports : tracedPorts(engine.ports);
+  const { orchestrator, nodes } = ports;
   const openChannel = createOpenChannel(orchestrator, database);
   const onUsed = (id: string, process: SpareProcess) =>
     void orchestrator
@@ -72,8 +71,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const server = await startServer({
     options,
     database,
-    orchestrator,
-    ...stores,
+    ...ports,
     codeRunner,
     ...credentials,
     sealer,
@@ -94,13 +92,24 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     gateway = running;
   }
   const startedAt = new Date().toISOString();
-  const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, health });
-  const operator = { database, orchestrator, ...stores, gatherStatus: status, logger };
+  const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, nodes, health });
+  const operator = { database, ...ports, gatherStatus: status, logger };
   const admin = await openAdminSocket(config.serverFolder, operator);
   undo.defer(() => admin.close());
   logger.info({ url, isDev, uid: process.getuid?.() }, 'the server listens');
   const parts = undo.move();
   return { url, close: () => parts.disposeAsync() };
+}
+
+function tracedPorts(ports: OrchestratorPorts): OrchestratorPorts {
+  const { orchestrator, imageStore, volumeStore, snapshotStore, nodes } = ports;
+  return {
+    orchestrator: tracedCalls(orchestrator),
+    imageStore: tracedCalls(imageStore),
+    volumeStore: tracedCalls(volumeStore),
+    snapshotStore: tracedCalls(snapshotStore),
+    nodes: tracedCalls(nodes),
+  };
 }
 
 function startTracing(
@@ -120,24 +129,6 @@ async function lockWeb({ dataFolder, isSupervised }: ServerConfig): Promise<{ re
     if (performance.now() > deadline) throw alreadyRunning(dataFolder);
     await delay(LOOK_MS);
   }
-}
-
-/** Treats a hanging engine as unavailable: pending and later requests fail at once. */
-function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
-  let last: { readonly pid: number; readonly startTime: string } | undefined;
-  return new Watchdog({
-    ask: async (signal) => (last = await engine.pulse(signal)),
-    look: () => {
-      const state = last && readProcessState(last.pid);
-      // The pid that the engine tells may be another process to us: when it is in a container, or has ended and its pid was used again.
-      return state?.startTime === last?.startTime ? state : undefined;
-    },
-    onFrozen: (reason) => {
-      logger.warn({ reason }, 'the engine hangs');
-      engine.setAbsence(reason);
-    },
-    onBack: () => engine.setAbsence(null),
-  });
 }
 
 /** Loads the gateway only where it is configured. Call it before root is dropped: its files may be unreadable later. */

@@ -1,5 +1,5 @@
 import { after, before, describe, test } from 'node:test';
-import type { Isolation } from '@svc/engine/client';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { CLAIMS } from './sections.ts';
 import { prepareOutage } from './outage.ts';
 import { PHASES, type Claim, type Phase, type Proof } from '../claim.ts';

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
+import type { RegistryAuth } from '@svc/contract/orchestrator';
 import { Command, Option } from 'commander';
-import type { RegistryAuth } from '@svc/engine/client';
 import { isServerMeant } from '../context/is-server-meant.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';

@@ -5,33 +5,33 @@ import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { Agent, request } from '@svc/contract/node-http';
 import type {
-  Capabilities,
   CheckSandbox,
   CreateSandbox,
   CreateSnapshot,
-  EngineEvent,
-  ReadEvents,
+  ExplainNetwork,
   LifecycleUpdate,
   LogEntry,
+  NetworkExplanation,
+  NetworkLogLine,
   NetworkUpdate,
   PoolView,
   ReadLogs,
-  SandboxMetrics,
-  SandboxView,
+  ReadNetworkLog,
+  RefusedConnections,
   SnapshotView,
   SpaceUser,
   SpaceView,
   SpareProcess,
+} from '@svc/contract/orchestrator';
+import type {
+  Capabilities,
+  EngineEvent,
+  ReadEvents,
+  SandboxMetrics,
+  SandboxView,
   StartSandbox,
   StreamLine,
 } from './engine-api.ts';
-import type {
-  ExplainNetwork,
-  NetworkExplanation,
-  NetworkLogLine,
-  ReadNetworkLog,
-  RefusedConnections,
-} from './network-api.ts';
 import {
   asError,
   checkAnswer,

@@ -1,4 +1,5 @@
-import type { BuildDemoImages, HeldImagesView, ImageView, ImportImage, PullImage } from './engine-api.ts';
+import type { HeldImagesView, ImageView, PullImage } from '@svc/contract/orchestrator';
+import type { BuildDemoImages, ImportImage } from './engine-api.ts';
 import { ignoreProgress, segment, type EngineCalls, type OnProgress } from './engine-request.ts';
 
 /** The engine's image calls. */

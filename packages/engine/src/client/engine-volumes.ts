@@ -1,4 +1,4 @@
-import type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
+import type { Volume, VolumeEntry, VolumeUsage } from '@svc/contract/orchestrator';
 import { query, segment, type EngineCalls } from './engine-request.ts';
 
 /** The engine's calls for volumes and the files in them. */

@@ -1,5 +1,6 @@
+import { ISOLATIONS, type Isolation } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
-import { ISOLATIONS, type Isolation, type Runtime, type RuntimeProbe } from '../runtime/runtime.ts';
+import type { Runtime, RuntimeProbe } from '../runtime/runtime.ts';
 
 const PROBE_TIMEOUT_MS = 15_000;
 

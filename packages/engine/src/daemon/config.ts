@@ -3,10 +3,10 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
+import { ISOLATIONS, type Isolation } from '@svc/contract/orchestrator';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from '../images/image-limits.ts';
 import { DEFAULT_MAX_PACKETS } from '../network/packet-limit.ts';
 import { readCeiling } from '../policy/ceiling.ts';
-import { ISOLATIONS, type Isolation } from '../runtime/runtime.ts';
 import { runtimePrograms } from '../runtime/runtimes.ts';
 import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 

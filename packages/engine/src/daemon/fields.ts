@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { SecretValues } from '../client/engine-api.ts';
+import type { SecretValues } from '@svc/contract/orchestrator';
 import { parseCeiling } from '../policy/ceiling.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;

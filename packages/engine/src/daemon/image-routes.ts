@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { ImageView } from '../client/engine-api.ts';
-import type { Image, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
+import type { ImageView, PullPolicy, RegistryAuth } from '@svc/contract/orchestrator';
+import type { Image, ImageProgress } from '../images/images.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { WarmSandboxes } from '../sandboxes/warm-sandboxes.ts';
 import { fields, optional, required } from './fields.ts';

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { reopenSocket } from '../guest/socket-transport.ts';
+import { reopenSocket } from '@svc/contract/node-socket-transport';
 
 /** Enough for most connections: one request and one response. */
 const FIRST_BYTES = 8 * 1024;

@@ -1,13 +1,14 @@
 import { PlatformError } from '@svc/contract/errors';
 import type {
+  Direction,
   ExplainNetwork,
+  Protocol,
   ReadNetworkLog,
   RefusedConnection,
   RefusedConnections,
-} from '../client/network-api.ts';
+} from '@svc/contract/orchestrator';
 import { parseAddress } from '../policy/address.ts';
 import { ceilingsOf } from '../policy/ceiling.ts';
-import type { Direction, Protocol } from '../policy/resolve-policy.ts';
 import { explainNetwork } from '../sandboxes/explain-network.ts';
 import { noteDecision } from '../sandboxes/watch-network.ts';
 import type { Kit } from '../sandboxes/kit.ts';

@@ -1,16 +1,14 @@
 import { PlatformError } from '@svc/contract/errors';
+import type {
+  CreateSandbox,
+  LifecycleUpdate,
+  LogSource,
+  ReadLogs,
+  SpaceUser,
+  SpareProcess,
+} from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
-import {
-  EVENT_TYPES,
-  type Capabilities,
-  type CreateSandbox,
-  type LifecycleUpdate,
-  type LogSource,
-  type ReadEvents,
-  type ReadLogs,
-  type SpaceUser,
-  type SpareProcess,
-} from '../client/engine-api.ts';
+import { EVENT_TYPES, type Capabilities, type ReadEvents } from '../client/engine-api.ts';
 import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';

@@ -1,5 +1,5 @@
+import type { Isolation } from '@svc/contract/orchestrator';
 import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
-import type { Isolation } from '../runtime/runtime.ts';
 import type { RuntimeName } from '../runtime/runtimes.ts';
 
 /** Raw observations of this host, before they are judged. */

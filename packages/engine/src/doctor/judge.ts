@@ -1,10 +1,10 @@
+import { ISOLATIONS } from '@svc/contract/orchestrator';
 import type { Finding, HostReport } from './finding.ts';
 import type { HostFacts } from './host-facts.ts';
 import { judgeKernel } from './judge-kernel.ts';
 import { judgePrograms } from './judge-programs.ts';
 import { judgeRuntimes } from './judge-runtimes.ts';
 import { judgeSpace } from './judge-space.ts';
-import { ISOLATIONS } from '../runtime/runtime.ts';
 
 /** Judges the facts of a host for running sandboxes. */
 export function judgeHost(facts: HostFacts, now: Date): HostReport {

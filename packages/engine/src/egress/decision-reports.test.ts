@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NetworkDecision, NetworkReport } from '../policy/network-decision.ts';
+import type { NetworkDecision } from '@svc/contract/orchestrator';
+import type { NetworkReport } from '../policy/network-decision.ts';
 import { DecisionReports } from './decision-reports.ts';
 
 const question = (host: string): NetworkDecision => ({

@@ -1,4 +1,5 @@
-import type { NetworkDecision, NetworkReport } from '../policy/network-decision.ts';
+import type { NetworkDecision } from '@svc/contract/orchestrator';
+import type { NetworkReport } from '../policy/network-decision.ts';
 
 /** Reports per second for one sandbox, of denied and of allowed traffic each. */
 const MAX_DENIED_PER_SECOND = 10;

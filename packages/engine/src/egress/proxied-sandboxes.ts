@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { NetworkDecision } from '../policy/network-decision.ts';
+import type { NetworkDecision } from '@svc/contract/orchestrator';
 import { matchesHost, parseHostPattern } from './proxy/host-pattern.ts';
 import { rulesOf, type PolicySource } from './proxy/policy-rules.ts';
 import type { Refusal, SandboxEgress, SeenConnection } from './proxy/sandbox-egress.ts';

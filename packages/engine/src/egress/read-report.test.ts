@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { NetworkDecision } from '@svc/contract/orchestrator';
 import { parseAddress } from '../policy/address.ts';
-import type { NetworkDecision } from '../policy/network-decision.ts';
 import type { EgressReport } from './egress-messages.ts';
 import { readReport } from './read-report.ts';
 import { writeReport } from './write-report.ts';

@@ -1,6 +1,6 @@
 import { parseBoundedJson } from '@svc/contract/bounded-json';
+import type { Decider, DecisionKind, StoppedRequest } from '@svc/contract/orchestrator';
 import { parseAddress } from '../policy/address.ts';
-import type { Decider, DecisionKind, StoppedRequest } from '../policy/network-decision.ts';
 import type { EgressReport, Pin } from './egress-messages.ts';
 
 /** Fits all addresses that a sandbox has resolved. */

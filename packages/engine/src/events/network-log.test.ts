@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import type { NetworkLogEntry, ReadNetworkLog } from '../client/network-api.ts';
-import type { NetworkDecision } from '../policy/network-decision.ts';
+import type { NetworkDecision, NetworkLogEntry, ReadNetworkLog } from '@svc/contract/orchestrator';
 import { NetworkLog } from './network-log.ts';
 
 const decision = (change: Partial<NetworkDecision> = {}): NetworkDecision => ({

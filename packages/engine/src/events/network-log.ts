@@ -1,6 +1,10 @@
 import { Notifier } from '@svc/contract/async';
-import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '../client/network-api.ts';
-import type { NetworkDecision } from '../policy/network-decision.ts';
+import type {
+  NetworkDecision,
+  NetworkLogEntry,
+  NetworkLogLine,
+  ReadNetworkLog,
+} from '@svc/contract/orchestrator';
 
 /** Denied and allowed decisions have a limit each, so that neither evicts the other. */
 const MAX_ENTRIES = { deny: 256, allow: 128 } as const;

@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '@svc/contract';
-import type { ImageConfig } from '../images/images.ts';
+import type { ImageConfig } from '@svc/contract/orchestrator';
 import type { SlotLink } from '../network/network.ts';
 
 export interface GuestFile {

@@ -1,4 +1,4 @@
-import type { ImageConfig } from './images.ts';
+import type { ImageConfig } from '@svc/contract/orchestrator';
 
 export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node' | 'svc/data';
 

@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import type { ImageConfig } from '@svc/contract/orchestrator';
 import { digestOf, hexOf } from './digest.ts';
 import { syncFolder, writeDurably } from './durable-json.ts';
 import { coversAudience, scopesAfter, type AccessProof, type Scopes } from './image-access.ts';
-import type { ImageConfig } from './images.ts';
 
 /** One name of an image, with the data of the image; an image exists as long as one record does. */
 export interface ImageRecord {

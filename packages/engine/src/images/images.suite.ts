@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { PlatformError, type ErrorCode } from '@svc/contract/errors';
-import type { ImageProgress, Images, ImportSource, RegistryAuth, ResolveOptions } from './images.ts';
+import type { RegistryAuth } from '@svc/contract/orchestrator';
+import type { ImageProgress, Images, ImportSource, ResolveOptions } from './images.ts';
 
 /** What the suite needs around an adapter. Everything is removed by `t.after`. */
 export interface ImagesHarness {

@@ -1,14 +1,4 @@
-/** How to run the image, as in the configuration of the OCI image specification. */
-export interface ImageConfig {
-  readonly entrypoint: readonly string[];
-  readonly cmd: readonly string[];
-  /** `KEY=VALUE` */
-  readonly env: readonly string[];
-  readonly workdir: string | null;
-  readonly user: string | null;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly stopSignal: string | null;
-}
+import type { ImageConfig, PullPolicy, RegistryAuth } from '@svc/contract/orchestrator';
 
 export interface Image {
   /** `sha256:…` of the image's configuration, which identifies its content. */
@@ -27,11 +17,6 @@ export interface Image {
   readonly scopes: readonly string[] | null;
 }
 
-export interface RegistryAuth {
-  readonly username: string;
-  readonly password: string;
-}
-
 export type ImageProgress =
   | { readonly step: 'resolving'; readonly reference: string }
   /** Waits for other pulls: the limit of all callers, or of this one, is reached. */
@@ -41,8 +26,6 @@ export type ImageProgress =
   | { readonly step: 'unpacking'; readonly layer: string }
   | { readonly step: 'building'; readonly message: string }
   | { readonly step: 'done'; readonly id: string };
-
-export type PullPolicy = 'if_missing' | 'always' | 'never';
 
 export interface ResolveOptions {
   readonly pullPolicy: PullPolicy;

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
+import type { ImageConfig } from '@svc/contract/orchestrator';
 import { recordImage, type AddOptions } from './add-image.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import type { ImageRecord } from './image-records.ts';
-import type { ImageConfig } from './images.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import { parseConfig } from './oci-documents.ts';
 

@@ -1,11 +1,11 @@
 import { parseBoundedJson } from '@svc/contract/bounded-json';
 import { PlatformError } from '@svc/contract/errors';
+import type { ImageConfig } from '@svc/contract/orchestrator';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { checkDigest, digestOf } from './digest.ts';
 import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
-import type { ImageConfig } from './images.ts';
 
 // https://github.com/opencontainers/image-spec (manifest.md, image-index.md, config.md); Docker's schema 2 has the same fields.
 

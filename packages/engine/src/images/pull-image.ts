@@ -1,13 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import { parseReference, type Reference } from '@svc/contract/image-reference';
+import type { RegistryAuth } from '@svc/contract/orchestrator';
 import { addImage, holdAndName, type AddOptions } from './add-image.ts';
 import { checkDigest, digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import { coversAudience } from './image-access.ts';
 import { refused } from './image-failures.ts';
 import type { ImageRecord } from './image-records.ts';
-import type { RegistryAuth } from './images.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import {
   checkImage,

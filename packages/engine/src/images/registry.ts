@@ -2,9 +2,9 @@ import { mkdir, readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
+import type { RegistryAuth } from '@svc/contract/orchestrator';
 import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { hexOf } from './digest.ts';
-import type { RegistryAuth } from './images.ts';
 import { registryFailure, type FailedRequest } from './registry-failure.ts';
 
 export interface RegistrySettings {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { LogSource } from '../client/engine-api.ts';
+import type { LogSource } from '@svc/contract/orchestrator';
 
 /** One line of a log file. Bytes that are not UTF-8 are kept as base64 in `b` instead of `d`, so nothing is lost. */
 export interface LogLine {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LogEntry, LogSource, ReadLogs } from '../client/engine-api.ts';
+import type { LogEntry, LogSource, ReadLogs } from '@svc/contract/orchestrator';
 import { decodeCursor, encodeCursor, type LogPlace } from './log-cursor.ts';
 import { readLines, type PlacedLine } from './log-file.ts';
 import { encodeData, textOf, type LogLine } from './log-line.ts';

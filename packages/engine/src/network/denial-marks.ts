@@ -1,4 +1,4 @@
-import type { Decider } from '../policy/network-decision.ts';
+import type { Decider } from '@svc/contract/orchestrator';
 
 /** The reasons for which the packet filter drops packets. A packet's mark holds the index in this list. */
 const REASONS = [

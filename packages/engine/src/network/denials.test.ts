@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Network } from '@svc/contract';
-import type { NetworkDecision } from '../policy/network-decision.ts';
+import type { NetworkDecision } from '@svc/contract/orchestrator';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { command, inNamespace } from '../testing/command.ts';
 import type { Internet } from '../testing/internet.ts';

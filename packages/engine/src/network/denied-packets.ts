@@ -1,7 +1,6 @@
 import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
-import type { NetworkDecision } from '../policy/network-decision.ts';
-import type { Protocol } from '../policy/resolve-policy.ts';
+import type { NetworkDecision, Protocol } from '@svc/contract/orchestrator';
 import { readDenialMark } from './denial-marks.ts';
 import { BATCH_DEADLINE_MS, NFT_ENVIRONMENT } from './nft.ts';
 import { tableName } from './ruleset.ts';

@@ -1,7 +1,8 @@
+import type { Group } from '@svc/contract/orchestrator';
 import type { Ceiling } from '../policy/ceiling.ts';
 import { formatAddress, formatCidr } from '../policy/address.ts';
 import { isAbout, isByName, namedRules, rulesFor } from '../policy/decide.ts';
-import { GROUP_RANGES, type Group } from '../policy/groups.ts';
+import { GROUP_RANGES } from '../policy/groups.ts';
 import type { Destination, ResolvedPolicy, Rule } from '../policy/resolve-policy.ts';
 import type { Pin } from '../egress/egress-messages.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';

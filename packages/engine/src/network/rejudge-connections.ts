@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { Protocol } from '@svc/contract/orchestrator';
 import type { Pin } from '../egress/egress-messages.ts';
 import { formatAddress, parseAddress } from '../policy/address.ts';
 import { decide } from '../policy/decide.ts';
 import type { HostNetworks } from '../policy/groups.ts';
-import type { Protocol, ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 
 const run = promisify(execFile);
 const COMMAND_TIMEOUT_MS = 10_000;

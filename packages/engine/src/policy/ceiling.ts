@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
+import type { Group } from '@svc/contract/orchestrator';
 import { contains, formatCidr, parseCidr, type Address, type Cidr } from './address.ts';
-import { classify, GROUP_RANGES, RESERVED_RANGES, type Group, type HostNetworks } from './groups.ts';
+import { classify, GROUP_RANGES, RESERVED_RANGES, type HostNetworks } from './groups.ts';
 
 /** An operator's upper bound for network policies. */
 export interface Ceiling {

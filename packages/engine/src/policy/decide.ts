@@ -1,8 +1,9 @@
+import type { Action, Direction, Protocol } from '@svc/contract/orchestrator';
 import { contains, type Address } from './address.ts';
 import { isWithin } from './ceiling.ts';
 import { classify, isClosedIpv6, isReachable, type HostNetworks } from './groups.ts';
 import { hasSuffix, normalizeName } from './names.ts';
-import type { Action, Destination, Direction, Protocol, ResolvedPolicy, Rule } from './resolve-policy.ts';
+import type { Destination, ResolvedPolicy, Rule } from './resolve-policy.ts';
 
 /** A connection, or a packet of a protocol without connections. */
 export interface Flow {

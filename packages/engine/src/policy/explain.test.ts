@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { Question } from '@svc/contract/orchestrator';
 import { at, HOST_NETWORKS } from '../testing/host-networks.ts';
-import { explain, type Question } from './explain.ts';
+import { explain } from './explain.ts';
 
 type Rule = NonNullable<NonNullable<Network['policy']>['rules']>[number];
 const rule = (action: Rule['action'], destination: Rule['destination'], more: Partial<Rule> = {}): Rule => ({

@@ -1,57 +1,19 @@
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { ConsideredAddress, Explanation, Question } from '@svc/contract/orchestrator';
 import { cidr, contains, formatAddress, parseAddress, type Address } from './address.ts';
 import type { Ceiling } from './ceiling.ts';
 import { decide, decideName, isBeyondCeiling, isByName, isClosed } from './decide.ts';
-import { classify, isClosedIpv6, isReachable, type Group, type HostNetworks } from './groups.ts';
+import { classify, isClosedIpv6, isReachable, type HostNetworks } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
-import type { DecidedBy } from './network-decision.ts';
 import { isIntercepted, readPorts } from './read-ports.ts';
-import {
-  resolvePolicy,
-  type Action,
-  type Direction,
-  type Protocol,
-  type ResolvedPolicy,
-} from './resolve-policy.ts';
-import { ruleAt, sentence, type DecidingRule } from './sentence.ts';
-
-/** A question to `explain`: may the sandbox open this connection, or with `ingress`, may a peer open it to the sandbox? */
-export interface Question {
-  readonly direction?: Direction;
-  /** A name or an address; for ingress the peer's address. */
-  readonly host: string;
-  /** Ignored for ICMP. For ingress the port inside. */
-  readonly port: number;
-  readonly protocol: Protocol;
-}
+import { resolvePolicy, type ResolvedPolicy } from './resolve-policy.ts';
+import { ruleAt, sentence } from './sentence.ts';
 
 /** A name that a sandbox has resolved, with its address. */
 export interface KnownName {
   readonly name: string;
   readonly address: Address;
-}
-
-export interface ConsideredAddress {
-  readonly address: string;
-  readonly group: Group | null;
-  readonly action: Action;
-  readonly rule: number | null;
-  readonly decidedBy: DecidedBy;
-}
-
-export interface Explanation {
-  readonly action: Action;
-  readonly decidedBy: DecidedBy;
-  readonly rule: DecidingRule | null;
-  /** True for a rule about a name. */
-  readonly isByName: boolean;
-  /** A sentence for the user. */
-  readonly reason: string;
-  /** The addresses of the name that this sandbox has resolved; or the one address of the question. */
-  readonly addresses: readonly ConsideredAddress[];
-  /** The name was not resolved, so it was decided as for any public address. */
-  readonly isAssumed: boolean;
 }
 
 const DNS_PORT = 53;

@@ -1,6 +1,5 @@
+import type { Group } from '@svc/contract/orchestrator';
 import { cidr, contains, type Address, type Cidr } from './address.ts';
-
-export type Group = 'host' | 'metadata' | 'loopback' | 'private' | 'link_local' | 'multicast' | 'public';
 
 /** The position of this host in its networks, on which the group of an address depends. */
 export interface HostNetworks {

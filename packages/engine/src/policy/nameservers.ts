@@ -1,6 +1,7 @@
+import type { Group } from '@svc/contract/orchestrator';
 import { contains, parseAddress } from './address.ts';
 import { decide } from './decide.ts';
-import { classify, type Group, type HostNetworks } from './groups.ts';
+import { classify, type HostNetworks } from './groups.ts';
 import type { ResolvedPolicy, Rule } from './resolve-policy.ts';
 
 type Nameserver = ResolvedPolicy['dns']['nameservers'][number];

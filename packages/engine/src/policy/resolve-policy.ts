@@ -1,14 +1,10 @@
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { Action, Direction, Group, Protocol } from '@svc/contract/orchestrator';
 import { DEFAULT_DNS, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, DENY_ALL } from '@svc/contract/spec';
 import { parseAddress, parseCidr, type Cidr } from './address.ts';
 import type { Ceiling } from './ceiling.ts';
-import type { Group } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
-
-export type Action = 'allow' | 'deny';
-export type Direction = 'egress' | 'ingress';
-export type Protocol = 'tcp' | 'udp' | 'icmpv4' | 'icmpv6';
 
 export type Destination =
   | { readonly kind: 'any' }

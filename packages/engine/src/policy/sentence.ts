@@ -1,12 +1,6 @@
 import type { Network, NetworkPolicy } from '@svc/contract';
+import type { Action, Decider, DecidingRule, Direction, Protocol } from '@svc/contract/orchestrator';
 import { DEFAULT_POLICY } from '@svc/contract/spec';
-import type { Decider } from './network-decision.ts';
-import type { Action, Direction, Protocol } from './resolve-policy.ts';
-
-export interface DecidingRule {
-  readonly index: number;
-  readonly rule: NonNullable<NetworkPolicy['rules']>[number];
-}
 
 /** The rule with this index in the policy of a network; null when there is none. */
 export function ruleAt(network: Network | undefined, index: number | null): DecidingRule | null {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
+import type { Isolation } from '@svc/contract/orchestrator';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { isOfLostHelper } from '../host/retry-lost-helper.ts';
@@ -15,7 +16,7 @@ import { eldestOf, isRunning } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { probeRuntime } from './probe.ts';
 import type { ProbeMeans } from './probe.ts';
-import type { Isolation, Runtime, RuntimeProbe, RuntimeSpec, Started } from './runtime.ts';
+import type { Runtime, RuntimeProbe, RuntimeSpec, Started } from './runtime.ts';
 import { startFailure } from './start-failure.ts';
 import { killUnfinishedStart, whenStartEnded } from './unfinished-start.ts';
 

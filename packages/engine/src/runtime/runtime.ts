@@ -1,9 +1,7 @@
 import type { Rlimit } from '@svc/contract';
+import type { Isolation } from '@svc/contract/orchestrator';
 import type { Slot } from '../network/network.ts';
 
-/** The isolation classes, strongest first. */
-export const ISOLATIONS = ['microvm', 'gvisor', 'container'] as const;
-export type Isolation = (typeof ISOLATIONS)[number];
 export type SecurityProfile = 'default' | 'restricted';
 
 export interface RuntimeMount {

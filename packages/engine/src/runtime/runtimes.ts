@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { crun } from './crun.ts';
 import type { OciOptions } from './oci-runtime.ts';
 import { runc } from './runc.ts';
-import type { Isolation, Runtime } from './runtime.ts';
+import type { Runtime } from './runtime.ts';
 import { runsc } from './runsc.ts';
 
 /** An OCI runtime, as the engine, the doctor and the tests know it. */

@@ -1,5 +1,4 @@
-import type { PoolView, SpareProcess } from '../client/engine-api.ts';
-import type { Isolation } from '../runtime/runtime.ts';
+import type { Isolation, PoolView, SpareProcess } from '@svc/contract/orchestrator';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
 

@@ -1,7 +1,7 @@
 import type { Patch } from '@svc/contract';
 import { ChannelClient, FileFailed, type ChannelFiles } from '@svc/contract/channel';
 import { PlatformError } from '@svc/contract/errors';
-import { socketTransport } from '../guest/socket-transport.ts';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { copyFromHost, type HostFiles } from './copy-from-host.ts';
 import type { EngineRecord } from './record.ts';

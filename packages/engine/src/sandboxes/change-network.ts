@@ -1,5 +1,5 @@
 import type { Network, NetworkChange, SandboxSpec } from '@svc/contract';
-import type { SecretValues } from '../client/engine-api.ts';
+import type { SecretValues } from '@svc/contract/orchestrator';
 import type { Network as NetworkPort, Slot } from '../network/network.ts';
 import { applyNetwork, requireValues } from './interception.ts';
 import type { Kit } from './kit.ts';

@@ -1,7 +1,7 @@
 import { isAbsolute, join } from 'node:path';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import type { CheckSandbox } from '../client/engine-api.ts';
+import type { CheckSandbox } from '@svc/contract/orchestrator';
 import { bindSource, type MountKit } from './prepare-mounts.ts';
 import { resolveInside } from './resolve-inside.ts';
 import { checkDiskImage, diskImageSource } from './stage-disk-image.ts';

@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '@svc/contract';
-import type { CheckSandbox } from '../client/engine-api.ts';
+import type { CheckSandbox } from '@svc/contract/orchestrator';
 import { readRequestedInterface } from '../network/requested-interface.ts';
 import { ceilingsOf } from '../policy/ceiling.ts';
 import { checkCeiling } from '../policy/check-ceiling.ts';

@@ -1,9 +1,9 @@
 import { isAbsolute } from 'node:path';
 import type { Mount, Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { readRequestedInterface } from '../network/requested-interface.ts';
-import type { Isolation } from '../runtime/runtime.ts';
 import { checkInterception } from './interception.ts';
 
 const NO_IPV6 = 'sandboxes of this host have no IPv6 (--ipv6-pool); leave the rule out';

@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { Isolation } from '@svc/contract/orchestrator';
+import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 
 /** The runtime for a class of isolation. A class that this host lacks is refused with the reason; it is never replaced by a weaker one. */

@@ -1,4 +1,4 @@
-import type { CreateSandbox } from '../client/engine-api.ts';
+import type { CreateSandbox } from '@svc/contract/orchestrator';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EndReason, SandboxState } from '../client/engine-api.ts';
+import type { SandboxState } from '@svc/contract/orchestrator';
+import type { EndReason } from '../client/engine-api.ts';
 import type { NetworkLog } from '../events/network-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ChangeMutex } from './change-mutex.ts';

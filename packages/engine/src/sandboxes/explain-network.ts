@@ -1,10 +1,10 @@
 import type { Network } from '@svc/contract';
-import type { NetworkExplanation } from '../client/network-api.ts';
+import type { NetworkExplanation, Question } from '@svc/contract/orchestrator';
 import { actionFor } from '../egress/secrets/secret-settings.ts';
 import type { DecisionContext } from '../network/network.ts';
 import type { Ceiling } from '../policy/ceiling.ts';
 import { parseAddress } from '../policy/address.ts';
-import { explain, type Question } from '../policy/explain.ts';
+import { explain } from '../policy/explain.ts';
 import { normalizeName } from '../policy/names.ts';
 import { interceptionOf } from './interception.ts';
 

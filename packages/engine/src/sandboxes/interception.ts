@@ -1,7 +1,7 @@
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { SecretValues } from '@svc/contract/orchestrator';
 import { DEFAULT_TLS, placesOf, violationRule, type ViolationRule } from '@svc/contract/spec';
-import type { SecretValues } from '../client/engine-api.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { Secret, SecretSettings, ViolationAction } from '../egress/secrets/secret-settings.ts';
 import type { Network as NetworkPort, Slot } from '../network/network.ts';

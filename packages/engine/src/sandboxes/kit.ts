@@ -1,5 +1,6 @@
 import type { QuickMoves } from '../tuning/quick-moves.ts';
 import type { FairSemaphore } from '@svc/contract/async';
+import type { Isolation } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { EventLog } from '../events/event-log.ts';
@@ -9,7 +10,7 @@ import type { Images } from '../images/images.ts';
 import type { Network } from '../network/network.ts';
 import type { Rootfs } from '../rootfs/rootfs.ts';
 import type { RlimitCeilings } from '../runtime/rlimits.ts';
-import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import type { Snapshots } from '../snapshots/snapshots.ts';
 import type { Volumes } from '../volumes/volumes.ts';

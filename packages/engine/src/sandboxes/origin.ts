@@ -1,7 +1,7 @@
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { CreateSandbox } from '@svc/contract/orchestrator';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
-import type { CreateSandbox } from '../client/engine-api.ts';
 import type { Image, ResolveOptions } from '../images/images.ts';
 import type { NewDisk } from '../rootfs/rootfs.ts';
 import type { Kit } from './kit.ts';

@@ -1,4 +1,4 @@
-import type { EndingView } from '../client/engine-api.ts';
+import type { EndingView } from '@svc/contract/orchestrator';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import type { EndReason, SandboxState } from '../client/engine-api.ts';
-import type { ImageConfig } from '../images/images.ts';
+import type { ImageConfig, Isolation, SandboxState } from '@svc/contract/orchestrator';
+import type { EndReason } from '../client/engine-api.ts';
 import type { Slot } from '../network/network.ts';
-import type { Isolation } from '../runtime/runtime.ts';
 
 /** What the engine must remember of a sandbox across restarts. One JSON file each. */
 export interface EngineRecord {

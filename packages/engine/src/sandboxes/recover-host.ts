@@ -1,5 +1,5 @@
 import { isErrno } from '@svc/contract/errno';
-import type { SecretValues } from '../client/engine-api.ts';
+import type { SecretValues } from '@svc/contract/orchestrator';
 import type { KeptSlot } from '../network/network.ts';
 import { ceilingsOf } from '../policy/ceiling.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';

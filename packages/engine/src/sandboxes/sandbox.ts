@@ -1,13 +1,13 @@
 import { PlatformError } from '@svc/contract/errors';
 import type {
-  EndReason,
   LifecycleUpdate,
   LogEntry,
+  NetworkLogLine,
   ReadLogs,
-  SandboxView,
+  ReadNetworkLog,
   SpareProcess,
-} from '../client/engine-api.ts';
-import type { NetworkLogLine, ReadNetworkLog } from '../client/network-api.ts';
+} from '@svc/contract/orchestrator';
+import type { EndReason, SandboxView } from '../client/engine-api.ts';
 import { NetworkLog } from '../events/network-log.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
 import type { Runtime } from '../runtime/runtime.ts';

@@ -6,11 +6,10 @@ import type {
   CreateSnapshot,
   LifecycleUpdate,
   NetworkUpdate,
-  SandboxView,
   SnapshotView,
   SpareProcess,
-  StartSandbox,
-} from '../client/engine-api.ts';
+} from '@svc/contract/orchestrator';
+import type { SandboxView, StartSandbox } from '../client/engine-api.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { changedNetwork } from './change-network.ts';

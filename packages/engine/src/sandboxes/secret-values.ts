@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SecretValues } from '@svc/contract/orchestrator';
 import { removeTree } from '../host/run-files.ts';
-import type { SecretValues } from '../client/engine-api.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
 

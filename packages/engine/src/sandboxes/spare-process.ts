@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ChannelClient } from '@svc/contract/channel';
-import type { SpareProcess } from '../client/engine-api.ts';
-import { socketTransport } from '../guest/socket-transport.ts';
+import type { SpareProcess } from '@svc/contract/orchestrator';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';

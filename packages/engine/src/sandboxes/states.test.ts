@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SandboxState } from '../client/engine-api.ts';
+import type { SandboxState } from '@svc/contract/orchestrator';
 import { assertMove, canMove, NEXT_STATES } from './states.ts';
 
 const STATES = Object.keys(NEXT_STATES) as SandboxState[];

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { SandboxState } from '../client/engine-api.ts';
+import type { SandboxState } from '@svc/contract/orchestrator';
 
 /**
  * Every legal move of a sandbox. A move that is not in this table cannot happen. Removal is legal from every state. `failed` is a run that

@@ -1,5 +1,5 @@
 import { isErrno } from '@svc/contract/errno';
-import type { SandboxState } from '../client/engine-api.ts';
+import type { SandboxState } from '@svc/contract/orchestrator';
 import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
 import type { EngineRecord } from './record.ts';

@@ -3,7 +3,7 @@ import { ChannelClient, FileFailed, type ChannelFiles } from '@svc/contract/chan
 import { subjectHash } from '../egress/tls/subject-hash.ts';
 import { AUTHORITY_FILE, TRUST_BUNDLE } from '../guest/guest-config.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
-import { socketTransport } from '../guest/socket-transport.ts';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import type { Network } from '../network/network.ts';
 import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';

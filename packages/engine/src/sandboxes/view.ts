@@ -1,4 +1,5 @@
-import type { ResolvedSpec, SandboxView } from '../client/engine-api.ts';
+import type { ResolvedSpec } from '@svc/contract/orchestrator';
+import type { SandboxView } from '../client/engine-api.ts';
 import { envOf } from '../guest/guest-config.ts';
 import { grantableRlimits, type RlimitCeilings } from '../runtime/rlimits.ts';
 import type { EngineRecord } from './record.ts';

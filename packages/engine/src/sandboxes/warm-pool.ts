@@ -1,8 +1,9 @@
 import type { SandboxSpec } from '@svc/contract';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import type { Image } from '../images/images.ts';
 import { readRequestedInterface } from '../network/requested-interface.ts';
-import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
 

@@ -1,8 +1,8 @@
 import type { SandboxSpec } from '@svc/contract';
 import { freemem, totalmem } from 'node:os';
-import type { PoolView, SpareProcess } from '../client/engine-api.ts';
+import type { Isolation, PoolView, SpareProcess } from '@svc/contract/orchestrator';
 import type { Image } from '../images/images.ts';
-import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { Runtime } from '../runtime/runtime.ts';
 import { AdaptivePool, type Demand } from './adaptive-pool.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib } from './origin.ts';

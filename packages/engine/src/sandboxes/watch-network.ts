@@ -1,4 +1,4 @@
-import type { NetworkDecision } from '../policy/network-decision.ts';
+import type { NetworkDecision } from '@svc/contract/orchestrator';
 import { ruleAt, sentence } from '../policy/sentence.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';

@@ -1,6 +1,6 @@
+import type { SnapshotView } from '@svc/contract/orchestrator';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { SnapshotView } from '../client/engine-api.ts';
 
 const Record = Type.Object({
   id: Type.String(),

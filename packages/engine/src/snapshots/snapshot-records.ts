@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SnapshotView } from '../client/engine-api.ts';
+import type { SnapshotView } from '@svc/contract/orchestrator';
 import { readDurably, syncFolder, writeDurably } from '../images/durable-json.ts';
 
 /** A snapshot on disk: one folder with its record and its disk. */

@@ -1,13 +1,13 @@
 import { rm, stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import type { SnapshotView } from '../client/engine-api.ts';
 import { digestBlocks } from './block-digest.ts';
 import { dataRanges, type DataRange } from './data-ranges.ts';
 import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
 import { allocatedBytesOf } from '../host/allocated-bytes.ts';
 import { Worker } from 'node:worker_threads';
 import { abortable, KeyedMutex } from '@svc/contract/async';
+import type { SnapshotView } from '@svc/contract/orchestrator';
 
 /** What a snapshot is made of. */
 export interface SnapshotSource extends Pick<

@@ -2,6 +2,7 @@ import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import { findDiskFault } from '@svc/contract/node-disk-fault';
+import type { SpaceView } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import { runTool } from '../host/run-tool.ts';
 import { Ballast } from './ballast.ts';
@@ -57,22 +58,6 @@ export interface HostSpaceOptions {
 interface Looked {
   readonly disk: WatchedDisk;
   readonly grewBytes: number;
-}
-
-export interface HostSpaceView {
-  readonly totalBytes: number;
-  readonly freeBytes: number;
-  readonly reserveBytes: number;
-  /** Allocated in advance, to be released when the disk is full. */
-  readonly ballastBytes: number;
-  /** The space that mounted disks and volumes may still use: more than is free when they are overcommitted. */
-  readonly promisedBytes: number;
-  /** Acknowledged to guests and not on the host's disk yet. */
-  readonly owedBytes: number;
-  /** While true, nothing new is started, and no guest gets more. */
-  readonly isShort: boolean;
-  /** Why the disk accepts no writes; null: it accepts them. */
-  readonly fault: string | null;
 }
 
 /** The default reserve for a disk of this size. */
@@ -199,7 +184,7 @@ export class HostSpace {
     if (this.#disks.delete(nameOf(disk))) this.#shared = undefined;
   }
 
-  view(): HostSpaceView {
+  view(): SpaceView {
     const promised = this.#disks.values().map((disk) => disk.usableBytes + (disk.latest?.owedBytes ?? 0));
     return {
       ...readDisk(this.#folder),

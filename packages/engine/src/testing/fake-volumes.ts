@@ -3,9 +3,10 @@ import { cp, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, writeF
 import { basename, dirname, join } from 'node:path';
 import { FileFailed } from '@svc/contract/channel';
 import { PlatformError } from '@svc/contract/errors';
+import type { Volume, VolumeEntry, VolumeUsage } from '@svc/contract/orchestrator';
 import { asPlatformError } from '../volumes/file-errors.ts';
 import { parseEntryPath, parseVolumePath } from '../volumes/volume-path.ts';
-import type { Volume, VolumeEntry, VolumeFiles, Volumes, VolumeUsage } from '../volumes/volumes.ts';
+import type { VolumeFiles, Volumes } from '../volumes/volumes.ts';
 
 const MIB = 1024 * 1024;
 

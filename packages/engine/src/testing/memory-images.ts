@@ -19,10 +19,10 @@ import type {
   Images,
   ImportSource,
   IsImageInUse,
-  RegistryAuth,
   ResolveOptions,
 } from '../images/images.ts';
 import { parseReference } from '@svc/contract/image-reference';
+import type { RegistryAuth } from '@svc/contract/orchestrator';
 import { formatReference } from '../images/reference.ts';
 import { SharedTasks } from '../images/shared-task.ts';
 

@@ -7,8 +7,8 @@ import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RegistryAuth } from '@svc/contract/orchestrator';
 import { digestOf } from '../images/digest.ts';
-import type { RegistryAuth } from '../images/images.ts';
 import type { TestImage } from './test-layers.ts';
 
 type Alter = (path: string, body: Buffer) => Buffer;

@@ -10,7 +10,7 @@ import { ChannelClient, ChannelError, ExecFailed, FileFailed } from '@svc/contra
 import { BUILT_SVC_INIT, startLocalInit } from '../testing/local-init.ts';
 import type { LocalInit } from '../testing/local-init.ts';
 import { openConfinedFolder } from './confined-folder.ts';
-import { socketTransport } from '../guest/socket-transport.ts';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 const MIB = 1024 * 1024;

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { ChannelClient } from '@svc/contract/channel';
 import type { ChannelFiles } from '@svc/contract/channel';
-import { socketTransport } from '../guest/socket-transport.ts';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 
 const MAX_COMPLAINT_CHARACTERS = 2000;
 

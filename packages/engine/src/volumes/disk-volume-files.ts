@@ -2,6 +2,7 @@ import { ChannelError, FileFailed } from '@svc/contract/channel';
 import { onAbort } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
+import type { VolumeEntry } from '@svc/contract/orchestrator';
 import type { HostSpace } from '../space/host-space.ts';
 import { copyTree, keptAttributes } from './copy-tree.ts';
 import { asPlatformError } from './file-errors.ts';
@@ -10,7 +11,7 @@ import { removeAnything } from './pending-writes.ts';
 import type { PendingWrites } from './pending-writes.ts';
 import { isTemporaryName, parseEntryPath, parseVolumePath } from './volume-path.ts';
 import type { VolumeSync } from './volume-sync.ts';
-import type { VolumeEntry, VolumeFiles } from './volumes.ts';
+import type { VolumeFiles } from './volumes.ts';
 
 /** The limit of entries in memory, because a sandbox can make any number of files. */
 const MAX_ENTRIES = 100_000;

@@ -6,12 +6,13 @@ import type { HostCalls } from '../host/host-calls.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';
 import { KeyedMutex } from '@svc/contract/async';
+import type { Volume, VolumeUsage } from '@svc/contract/orchestrator';
 import { OpenVolume } from './open-volume.ts';
 import { ToolFailed } from '../host/run-tool.ts';
 import { formatImage } from './volume-image.ts';
 import { VolumeRecords } from './volume-records.ts';
 import type { StoredFolder } from './volume-records.ts';
-import type { Volume, VolumeFiles, Volumes, VolumeUsage } from './volumes.ts';
+import type { VolumeFiles, Volumes } from './volumes.ts';
 
 const DEFAULTS = { unmountGraceMs: 5000, busyWaitMs: 10_000, fileServerIdleMs: 30_000 };
 /** 16 TiB: what ext4 holds with our block size. */

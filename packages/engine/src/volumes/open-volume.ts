@@ -1,4 +1,5 @@
 import { PlatformError } from '@svc/contract/errors';
+import type { VolumeUsage } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { HostSpace } from '../space/host-space.ts';
@@ -10,7 +11,6 @@ import { growMounted, growUnmounted, readUsedBytes, shrinkUnmounted, usageOf } f
 import { VolumeMount } from './volume-mount.ts';
 import type { StoredVolume } from './volume-records.ts';
 import { VolumeSync } from './volume-sync.ts';
-import type { VolumeUsage } from './volumes.ts';
 
 export interface OpenVolumeOptions {
   readonly hostCalls: HostCalls;

@@ -1,6 +1,6 @@
+import type { Volume } from '@svc/contract/orchestrator';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Volume } from './volumes.ts';
 
 const Record = Type.Object({
   id: Type.String(),

@@ -1,7 +1,7 @@
 import { open, stat, truncate } from 'node:fs/promises';
+import type { VolumeUsage } from '@svc/contract/orchestrator';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { heldImage } from '../space/image-holder.ts';
-import type { VolumeUsage } from './volumes.ts';
 
 const MIB = 1024 * 1024;
 const BLOCK_BYTES = 4096;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Volume } from '@svc/contract/orchestrator';
 import { readDurably, syncFolder, writeDurably } from '../images/durable-json.ts';
-import type { Volume } from './volumes.ts';
 
 /** A volume on disk: a folder with its record, its image and its mount point. */
 export interface StoredVolume {

@@ -1,9 +1,9 @@
 import { PlatformError } from '@svc/contract';
-import type { SpaceView } from '@svc/engine/client';
+import type { SpaceView } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { BackgroundTask } from '../tasks/background.ts';
 import { repeatEvery } from '../tasks/background.ts';
-import type { Orchestrator } from '../orchestrator/orchestrator.ts';
+import type { Nodes } from '../orchestrator/nodes.ts';
 import type { Database } from '../store/database.ts';
 import { findOwned } from '../store/owned-names.ts';
 
@@ -15,7 +15,7 @@ const USERS_IN_SENTENCE = 3;
 const GIB = 1024 ** 3;
 
 export interface HostStorageParts {
-  readonly orchestrator: Orchestrator;
+  readonly nodes: Nodes;
   readonly database: Database;
   readonly logger: Logger;
 }
@@ -59,7 +59,7 @@ export class HostStorage {
   /** Adds to a shortage the largest users of space within the caller's organization. @returns the error to throw instead */
   async explain(error: unknown, organizationId: string): Promise<unknown> {
     if (!PlatformError.is(error, 'insufficient_storage')) return error;
-    const users = await ifThere(this.#parts.orchestrator.storageUsers(AbortSignal.timeout(TIMEOUT_MS)));
+    const users = await ifThere(this.#parts.nodes.storageUsers(AbortSignal.timeout(TIMEOUT_MS)));
     if (users === undefined) return error;
     const names = await findOwned(this.#parts.database, organizationId);
     const own = users.flatMap(({ kind, id, bytes }) => {
@@ -82,7 +82,7 @@ export class HostStorage {
   }
 
   async #look(): Promise<void> {
-    this.#latest = await ifThere(this.#parts.orchestrator.storage(AbortSignal.timeout(TIMEOUT_MS)));
+    this.#latest = await ifThere(this.#parts.nodes.storage(AbortSignal.timeout(TIMEOUT_MS)));
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import type { SandboxUsageReport } from '@svc/contract/orchestrator';
 import { pino } from 'pino';
-import type { SandboxUsageReport } from '../orchestrator/orchestrator.ts';
 import { listSamples } from '../store/metric-samples.ts';
 import { openStore } from '../store/open-store.ts';
 import { sqliteDialect } from '../store/sqlite.ts';

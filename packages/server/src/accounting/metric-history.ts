@@ -1,8 +1,9 @@
 import { PlatformError } from '@svc/contract';
 import { pause } from '@svc/contract/node-pause';
+import type { SandboxUsageReport } from '@svc/contract/orchestrator';
 import { SANDBOX_METRICS } from '@svc/contract/rest';
 import type { Logger } from 'pino';
-import type { Orchestrator, SandboxUsageReport } from '../orchestrator/orchestrator.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { addSamples, forgetSamples, listSamples, type MetricSample } from '../store/metric-samples.ts';
 import { SampleRing, type SandboxValues } from './sample-ring.ts';

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { SpareProcess } from '@svc/engine/client';
 import { abortable, onAbort, Mutex } from '@svc/contract/async';
 import {
   ChannelError,
@@ -8,6 +7,7 @@ import {
   type CodeRunResult,
   type DetachedState,
 } from '@svc/contract';
+import type { SpareProcess } from '@svc/contract/orchestrator';
 import { explainStart, START_TIMEOUT_MS } from './explain-start.ts';
 import { describeEnd } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { KERNEL_PREFIX } from '@svc/contract';
-import type { SpareProcess } from '@svc/engine/client';
+import type { SpareProcess } from '@svc/contract/orchestrator';
 
 /** Gives the driver a file name that user code cannot have, so that its frames differ from the user's. */
 const PYTHON_START =

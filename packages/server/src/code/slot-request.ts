@@ -1,5 +1,5 @@
 import type { ChannelClient, CodeRunResult } from '@svc/contract';
-import type { SpareProcess } from '@svc/engine/client';
+import type { SpareProcess } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { Work } from '../store/idempotency.ts';
 import type { OutputListener, UnitOutcome } from './interpreter.ts';

@@ -71,7 +71,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),
     ...progressHandlers(database, convergence),
-    ...quotaHandlers(database, parts.orchestrator),
+    ...quotaHandlers(database, parts.imageStore),
     ...secondFactorHandlers(parts),
     ...sessionHandlers(parts),
     ...providerSessionHandlers(parts),

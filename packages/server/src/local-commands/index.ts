@@ -1,5 +1,5 @@
 export { expiryAfter } from '../access/duration.ts';
-export { describeFrozen, findFrozen, type FrozenProcess } from './find-frozen.ts';
+export { describeFrozen, findFrozen, type FrozenProcess } from '../host/find-frozen.ts';
 export { readOrphans, removeLocalOrphan } from './orphans.ts';
 export { readStatus } from './read-status.ts';
 export { isWorldReadable } from '../host/is-world-readable.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { ChannelClient, ChannelError, PlatformError } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import { createFakeAgent } from '../testing/fake-agent.ts';
 import { ChannelPool } from './channel-pool.ts';
 
@@ -10,7 +10,7 @@ function countingPool() {
   const opened: string[] = [];
   const pool = new ChannelPool(async (sandboxId, signal) => {
     opened.push(sandboxId);
-    return await ChannelClient.connect(duplexTransport(createFakeAgent({}, '/')), { signal });
+    return await ChannelClient.connect(socketTransport(createFakeAgent({}, '/')), { signal });
   });
   return { pool, opened };
 }

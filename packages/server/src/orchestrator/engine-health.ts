@@ -1,4 +1,4 @@
-import type { OrchestratorDescription } from './orchestrator.ts';
+import type { OrchestratorDescription } from '@svc/contract/orchestrator';
 
 export type Health =
   | { readonly isHealthy: true; readonly description: OrchestratorDescription }

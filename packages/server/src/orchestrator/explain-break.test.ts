@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ChannelClient, ChannelError, PlatformError } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import { createFakeAgent } from '../testing/fake-agent.ts';
 import { explainBreak } from './explain-break.ts';
 
@@ -39,7 +39,7 @@ test('when the time is over before the reason is known, the latest error is retu
 
 test('a sandbox that answers has not ended, and an error that waiting cannot change is returned at once', async () => {
   const open = (signal: AbortSignal) =>
-    ChannelClient.connect(duplexTransport(createFakeAgent({}, '/')), { signal });
+    ChannelClient.connect(socketTransport(createFakeAgent({}, '/')), { signal });
   const answers = [ending[0]];
   const opens = (signal: AbortSignal) =>
     answers.length > 0 ? Promise.reject(answers.shift()) : open(signal);

@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '@svc/contract';
-import type { LifecycleUpdate } from '@svc/engine/client';
+import type { LifecycleUpdate } from '@svc/contract/orchestrator';
 
 /** How long a sandbox of this spec may run and be idle; null: without a limit. */
 export function lifecycleOf({ lifecycle }: Pick<SandboxSpec, 'lifecycle'>): LifecycleUpdate {

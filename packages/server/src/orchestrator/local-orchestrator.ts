@@ -1,46 +1,32 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelClient, PlatformError } from '@svc/contract';
-import {
-  duplexTransport,
-  EVENT_TYPES,
-  type Capabilities,
-  type CheckSandbox,
-  type EngineClient,
-  type EngineEvent,
-  type ExplainNetwork,
-  type HeldImagesView,
-  type ImageProgress,
-  type LifecycleUpdate,
-  type LogEntry,
-  type NetworkExplanation,
-  type NetworkLogLine,
-  type NetworkUpdate,
-  type PullImage,
-  type ReadLogs,
-  type ReadNetworkLog,
-  type RefusedConnections,
-  type SandboxView,
-  type PoolView,
-  type SpaceUser,
-  type SpaceView,
-  type SpareProcess,
-} from '@svc/engine/client';
+import type {
+  CheckSandbox,
+  ExplainNetwork,
+  FetchProgress,
+  LifecycleUpdate,
+  LogEntry,
+  NetworkDenial,
+  NetworkExplanation,
+  NetworkLogLine,
+  NetworkUpdate,
+  NewOrchestratorSandbox,
+  ReadLogs,
+  ReadNetworkLog,
+  RefusedConnections,
+  ReportedChange,
+  SandboxReport,
+  SandboxUsageReport,
+  SpareProcess,
+} from '@svc/contract/orchestrator';
+import { socketTransport } from '@svc/contract/node-socket-transport';
+import { EVENT_TYPES, type EngineClient, type EngineEvent, type SandboxView } from '@svc/engine/client';
+import { toProgress } from './fetch-progress.ts';
 import { lifecycleOf } from './lifecycle-of.ts';
 import { notRunning } from './not-running.ts';
 import { RecentAnswers } from './recent-answers.ts';
-import {
-  STARTING_MESSAGE,
-  type FetchedImage,
-  type FetchProgress,
-  type NetworkDenial,
-  type NewOrchestratorSandbox,
-  type Orchestrator,
-  type OrchestratorDescription,
-  type ReportedChange,
-  type SandboxReport,
-  type SandboxUsageReport,
-} from './orchestrator.ts';
+import type { Orchestrator } from './orchestrator.ts';
 
 /** The engine notices that a sandbox died within a moment, and releases what it had. */
 const END_WAIT_MS = 5000;
@@ -55,10 +41,6 @@ export class LocalOrchestrator implements Orchestrator {
 
   constructor(engine: EngineClient) {
     this.#engine = engine;
-  }
-
-  async describe(signal: AbortSignal): Promise<OrchestratorDescription> {
-    return describeCapabilities(await this.#engine.capabilities(signal));
   }
 
   /** A create checks the same again, so a cached answer that is outdated fails the create. */
@@ -83,27 +65,6 @@ export class LocalOrchestrator implements Orchestrator {
       signal,
     );
     return toReport(view);
-  }
-
-  async pull(
-    request: PullImage,
-    onProgress: (progress: FetchProgress) => void,
-    signal: AbortSignal,
-  ): Promise<FetchedImage> {
-    const { digest, sizeBytes } = await this.#engine.images.pullImage(
-      request,
-      (progress) => onProgress(toProgress(progress, false)),
-      signal,
-    );
-    return { digest, sizeBytes };
-  }
-
-  async images(scope: string, signal: AbortSignal): Promise<HeldImagesView> {
-    return await this.#engine.images.listHeldImages(scope, signal);
-  }
-
-  async releaseImage(scope: string, reference: string, signal: AbortSignal): Promise<void> {
-    await this.#engine.images.releaseImage(scope, reference, signal);
   }
 
   async start(id: string, signal: AbortSignal): Promise<SandboxReport> {
@@ -135,21 +96,9 @@ export class LocalOrchestrator implements Orchestrator {
     return await this.#engine.metrics(signal);
   }
 
-  async pool(signal: AbortSignal): Promise<PoolView> {
-    return await this.#engine.pool(signal);
-  }
-
-  async storage(signal: AbortSignal): Promise<SpaceView> {
-    return await this.#engine.space(signal);
-  }
-
-  async storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]> {
-    return await this.#engine.spaceUsers(signal);
-  }
-
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
     const stream = await this.openStream(id, signal);
-    return await ChannelClient.connect(duplexTransport(stream), { signal });
+    return await ChannelClient.connect(socketTransport(stream), { signal });
   }
 
   /**
@@ -242,19 +191,6 @@ const CHANGES = EVENT_TYPES.filter(
   (type) => !DENIALS.includes(type) && type !== 'space_short' && type !== 'space_back',
 );
 
-function describeCapabilities(capabilities: Capabilities): OrchestratorDescription {
-  const { version, defaultIsolation, runtimes } = capabilities;
-  const reasons = runtimes.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
-  const problem = defaultIsolation === null ? `no isolation runtime is usable (${reasons})` : null;
-  const classes = runtimes.map(({ name, isolation, usable, reason }) => ({
-    isolation,
-    runtime: name,
-    isUsable: usable,
-    reason,
-  }));
-  return { version, isolation: defaultIsolation, problem, classes };
-}
-
 function toReport(view: SandboxView): SandboxReport {
   const { id, state, isolation, resolved, spec, startedAt, endedAt, end } = view;
   return {
@@ -273,26 +209,4 @@ function toReport(view: SandboxView): SandboxReport {
     end: end === null ? null : { reason: end.reason, message: end.message },
     sequence: view.sequence,
   };
-}
-
-function toProgress(progress: ImageProgress, isStarted: boolean): FetchProgress {
-  const unknown = { doneBytes: null, totalBytes: null };
-  switch (progress.step) {
-    case 'resolving':
-      return { message: `resolving image ${progress.reference}`, ...unknown };
-    case 'waiting':
-      return { message: 'waiting for other pulls to end', ...unknown };
-    case 'downloading': {
-      const { doneBytes, totalBytes } = progress;
-      return { message: 'downloading image', doneBytes, totalBytes };
-    }
-    case 'unpacking':
-      return { message: 'unpacking image', ...unknown };
-    case 'building':
-      return { message: progress.message, ...unknown };
-    case 'done':
-      return { message: isStarted ? STARTING_MESSAGE : 'image is ready', ...unknown };
-    default:
-      return progress satisfies never;
-  }
 }

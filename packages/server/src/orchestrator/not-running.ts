@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import type { SandboxReport } from './orchestrator.ts';
+import type { SandboxReport } from '@svc/contract/orchestrator';
 
 /** `reason` of a run that ended because its sandbox ran out of memory. */
 export const OUT_OF_MEMORY = 'oom';

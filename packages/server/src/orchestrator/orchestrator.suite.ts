@@ -3,8 +3,11 @@ import { describe, test, type TestContext } from 'node:test';
 import { randomUUID } from 'node:crypto';
 import { waitUntil } from '@svc/contract/testing';
 import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
-import type { Orchestrator, SandboxReport } from './orchestrator.ts';
+import type { SandboxReport } from '@svc/contract/orchestrator';
+import { socketTransport } from '@svc/contract/node-socket-transport';
+import type { ImageStore } from './image-store.ts';
+import type { Nodes } from './nodes.ts';
+import type { Orchestrator } from './orchestrator.ts';
 
 const GRACE = { graceMs: 500 };
 const TRUE = { key: 'true', cmd: 'true', args: [], stdinFd: 3 };
@@ -12,18 +15,23 @@ const never = new AbortController().signal;
 const ignore = () => undefined;
 const failsWith = (code: string) => (error: unknown) => PlatformError.is(error) && error.code === code;
 
-/** Every bullet of the port's comment. `spec` names an image that exists there and has `sh`. */
-export function orchestratorSuite(
-  name: string,
-  open: (t: TestContext) => Promise<{ readonly orchestrator: Orchestrator; readonly spec: SandboxSpec }>,
-): void {
+/** What the suite needs: ports of one orchestrator. `spec` names an image that exists there and has `sh`. */
+export interface OpenedOrchestrator {
+  readonly orchestrator: Orchestrator;
+  readonly imageStore: ImageStore;
+  readonly nodes: Nodes;
+  readonly spec: SandboxSpec;
+}
+
+/** Every bullet of the comments of `Orchestrator`, `ImageStore` and `Nodes`. */
+export function orchestratorSuite(name: string, open: (t: TestContext) => Promise<OpenedOrchestrator>): void {
   describe(`the orchestrator ${name}`, () => {
     const made = async (t: TestContext) => {
-      const { orchestrator, spec } = await open(t);
+      const { orchestrator, nodes, spec } = await open(t);
       const id = randomUUID();
       t.after(() => orchestrator.remove(id, never));
       const report = await orchestrator.create({ id, spec }, ignore, never);
-      return { orchestrator, spec, id, report };
+      return { orchestrator, nodes, spec, id, report };
     };
 
     test('makes a sandbox that does not run yet', async (t) => {
@@ -162,39 +170,40 @@ export function orchestratorSuite(
     });
 
     test('an image that is there is pulled, and one that is not says so', async (t) => {
-      const { orchestrator, spec } = await open(t);
+      const { imageStore, spec } = await open(t);
       const { reference } = spec.image;
       const messages: string[] = [];
       const report = ({ message }: { readonly message: string }) => void messages.push(message);
-      const image = await orchestrator.pull({ reference, policy: 'if_missing', scope: 'one' }, report, never);
+      const image = await imageStore.pullImage(
+        { reference, policy: 'if_missing', scope: 'one' },
+        report,
+        never,
+      );
       assert.ok(image.sizeBytes > 0);
       assert.notDeepEqual(messages, []);
       const missing = { reference: 'missing', policy: 'never' } as const;
-      await assert.rejects(orchestrator.pull(missing, ignore, never), failsWith('image_not_found'));
+      await assert.rejects(imageStore.pullImage(missing, ignore, never), failsWith('image_not_found'));
     });
 
     test('shows what the operator provides to every scope, which none can give up', async (t) => {
-      const { orchestrator, spec } = await open(t);
+      const { imageStore, spec } = await open(t);
       const { reference } = spec.image;
-      await orchestrator.pull({ reference, policy: 'if_missing', scope: 'one' }, ignore, never);
+      await imageStore.pullImage({ reference, policy: 'if_missing', scope: 'one' }, ignore, never);
       for (const scope of ['one', 'other']) {
-        const { images, storedBytes } = await orchestrator.images(scope, never);
+        const { images, storedBytes } = await imageStore.listHeldImages(scope, never);
         assert.deepEqual([images.map(({ usedAt }) => usedAt).includes(null), storedBytes], [true, 0]);
-        await assert.rejects(
-          orchestrator.releaseImage(scope, reference, never),
-          failsWith('image_not_found'),
-        );
+        await assert.rejects(imageStore.releaseImage(scope, reference, never), failsWith('image_not_found'));
       }
     });
 
     test('makes a sandbox that runs at once, with the class it got', async (t) => {
-      const { orchestrator, spec } = await open(t);
+      const { orchestrator, nodes, spec } = await open(t);
       const id = randomUUID();
       t.after(() => orchestrator.remove(id, never));
       const report = await orchestrator.create({ id, spec, start: true }, ignore, never);
       assert.equal(report.state, 'running');
       assert.ok(Date.parse(report.startedAt ?? '') <= Date.now());
-      assert.equal(report.isolation, (await orchestrator.describe(never)).isolation);
+      assert.equal(report.isolation, (await nodes.describe(never)).isolation);
       assert.deepEqual(same(await orchestrator.get(id, never)), same(report));
     });
 
@@ -267,7 +276,7 @@ export function orchestratorSuite(
       await assert.rejects(orchestrator.openStream(id, never), failsWith('sandbox_not_running'));
       await orchestrator.start(id, never);
       const open = async () =>
-        ChannelClient.connect(duplexTransport(await orchestrator.openStream(id, never)));
+        ChannelClient.connect(socketTransport(await orchestrator.openStream(id, never)));
       const [leaving, staying] = [await open(), await open()];
       t.after(() => staying.close());
       const { pid } = await leaving.exec({ cmd: 'sleep', args: ['60'] });
@@ -304,8 +313,8 @@ export function orchestratorSuite(
     });
 
     test('reports how many sandboxes are kept started for later callers', async (t) => {
-      const { orchestrator } = await made(t);
-      const { max, waiting, handedOut, missed } = await orchestrator.pool(never);
+      const { nodes } = await made(t);
+      const { max, waiting, handedOut, missed } = await nodes.pool(never);
       assert.ok(waiting.length <= max && handedOut >= 0 && missed >= 0);
     });
 
@@ -355,8 +364,8 @@ export function orchestratorSuite(
     });
 
     test('says what it can do', async (t) => {
-      const { orchestrator } = await open(t);
-      const { isolation, problem } = await orchestrator.describe(never);
+      const { nodes } = await open(t);
+      const { isolation, problem } = await nodes.describe(never);
       assert.notEqual(isolation, null);
       assert.equal(problem, null);
     });

@@ -1,39 +1,34 @@
 import type { Duplex } from 'node:stream';
-import type { ChannelClient, Network } from '@svc/contract';
+import type { ChannelClient } from '@svc/contract';
 import type {
   CheckSandbox,
-  CreateSandbox,
-  EndingView,
   ExplainNetwork,
-  HeldImagesView,
+  FetchProgress,
   LifecycleUpdate,
   LogEntry,
+  NetworkDenial,
   NetworkExplanation,
   NetworkLogLine,
   NetworkUpdate,
-  PoolView,
-  PullImage,
+  NewOrchestratorSandbox,
   ReadLogs,
   ReadNetworkLog,
   RefusedConnections,
-  ResolvedSpec,
-  SpaceUser,
-  SpaceView,
+  ReportedChange,
+  SandboxReport,
+  SandboxUsageReport,
   SpareProcess,
-} from '@svc/engine/client';
+} from '@svc/contract/orchestrator';
 
 /**
- * Runs sandboxes somewhere. Implemented by the engine of this host and, for tests, in memory.
+ * Runs sandboxes somewhere. Implemented by the engine of this host and, for tests, in memory. What else an engine keeps has ports of its
+ * own: `ImageStore`, `VolumeStore`, `SnapshotStore`, `Nodes`.
  * - Ids are chosen by the caller. `create` with an id that exists is `name_already_exists`.
  * - `check` fails as `create` would, for what can be judged before an image is fetched; it makes nothing.
  * - `create` makes a stopped sandbox; the image is fetched when it is missing. A failed `create` leaves nothing.
  * - `create` with `start` answers as `start` does, and may take a sandbox that was prepared. Once it has fetched the image
  *   it reports `STARTING_MESSAGE`.
  * - A caller that aborts a `create` while the image is fetched leaves nothing; later, the sandbox may come to be.
- * - `pull` fetches an image ahead, for sandboxes of the same `scope`; the policy says whether one that is there is asked for
- *   again. Who aborts it gives up, and others who wait for the same image do not.
- * - `images` lists the images that a scope holds, having pulled or used them, and their sizes; `releaseImage` gives one up, unless
- *   something that was made for the scope uses it (`image_in_use`). It stays while another scope holds it.
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
@@ -58,29 +53,18 @@ import type {
  * - `networkLog` yields what was decided about the network of a sandbox, oldest first, and how much was left out, since what is kept is
  *   bounded; with `follow` also what comes, until the run is over. `noteRefused` adds connections that published ports refused.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
- * - `storage` reports how full the disk of sandboxes and volumes is; `storageUsers` by what. While space is short,
- *   calls that take some fail with `insufficient_storage`; calls that read, stop and remove still work.
- * - `pool` reports which sandboxes are kept started for later callers, and how often one was used.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields every sandbox that changed since the call (perhaps also before it), and null when any may have. It throws when the orchestrator goes away; a caller then asks again, and lists.
  * - `denials` yields what sandboxes try and are kept from, from the call on; not every attempt, when there are many.
  * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
  */
 export interface Orchestrator {
-  describe(signal: AbortSignal): Promise<OrchestratorDescription>;
   check(request: CheckSandbox, signal: AbortSignal): Promise<void>;
   create(
     request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal,
   ): Promise<SandboxReport>;
-  pull(
-    request: PullImage,
-    onProgress: (progress: FetchProgress) => void,
-    signal: AbortSignal,
-  ): Promise<FetchedImage>;
-  images(scope: string, signal: AbortSignal): Promise<HeldImagesView>;
-  releaseImage(scope: string, reference: string, signal: AbortSignal): Promise<void>;
   start(id: string, signal: AbortSignal): Promise<SandboxReport>;
   stop(id: string, options: { readonly graceMs: number }, signal: AbortSignal): Promise<SandboxReport>;
   remove(id: string, signal: AbortSignal): Promise<Pick<SandboxReport, 'sequence'>>;
@@ -92,109 +76,10 @@ export interface Orchestrator {
   networkLog(id: string, options: ReadNetworkLog, signal: AbortSignal): AsyncIterable<NetworkLogLine>;
   noteRefused(id: string, refused: RefusedConnections, signal: AbortSignal): Promise<void>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
-  storage(signal: AbortSignal): Promise<SpaceView>;
-  storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]>;
-  pool(signal: AbortSignal): Promise<PoolView>;
   expectProcess(id: string, process: SpareProcess, signal: AbortSignal): Promise<void>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
   changes(signal: AbortSignal): AsyncIterable<ReportedChange | null>;
   denials(signal: AbortSignal): AsyncIterable<NetworkDenial>;
-}
-
-/** Something that a sandbox tried and was kept from. */
-export interface NetworkDenial {
-  /** The same for every subscriber. */
-  readonly id: string;
-  /** When it happened; as a Date takes it. */
-  readonly time: string;
-  readonly sandboxId: string;
-  readonly type: 'policy_denied' | 'secret_violation';
-  /** Where it wanted to go, and why not; never a value. */
-  readonly details: Readonly<Record<string, unknown>>;
-}
-
-export const STARTING_MESSAGE = 'starting the sandbox';
-
-export type NewOrchestratorSandbox = CreateSandbox & { readonly id: string };
-
-export interface OrchestratorDescription {
-  readonly version: string;
-  /** The class that sandboxes get; null when this host can run none. */
-  readonly isolation: string | null;
-  /** Why it is null. */
-  readonly problem: string | null;
-  /** Every way to isolate that was looked for, usable or not. */
-  readonly classes: readonly IsolationClass[];
-}
-
-export interface IsolationClass {
-  readonly isolation: string;
-  /** The program behind it. */
-  readonly runtime: string;
-  readonly isUsable: boolean;
-  /** Which version runs, or what is missing and how to get it. */
-  readonly reason: string;
-}
-
-/** What an orchestrator says about one sandbox. Times are RFC 3339 and of its latest run. */
-export interface SandboxReport {
-  readonly id: string;
-  readonly state: 'created' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
-  /** The class it was made with; null when unknown. */
-  readonly isolation: string | null;
-  /** The image it was made from, as it was asked for; absent when unknown. */
-  readonly image?: string;
-  readonly createdAt?: string;
-  /** What image and host made of its spec; null when unknown. */
-  readonly resolved: ResolvedSpec | null;
-  /** What it may reach; absent when unknown. */
-  readonly network?: Network;
-  /** The ceiling of its network as last set; absent or null: none was set. */
-  readonly networkCeiling?: readonly string[] | null;
-  /** How long it may run and be idle; absent when unknown. */
-  readonly lifecycle?: LifecycleUpdate;
-  /** When that limit ends it, reported a minute before; absent or null: not soon. */
-  readonly ending?: EndingView | null;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-  /** How the latest run ended; null while it lasts. */
-  readonly end: { readonly reason: string; readonly message: string } | null;
-  /** Sequence of the latest change that the report covers; absent when unknown. */
-  readonly sequence?: number;
-}
-
-/** A sandbox that has changed. */
-export interface ReportedChange {
-  readonly id: string;
-  /** Increases with each change; absent when unknown. */
-  readonly sequence?: number;
-}
-
-export interface SandboxUsageReport {
-  readonly id: string;
-  /** The same in two reports: nothing was measured between them. */
-  readonly sampledAt: string;
-  readonly cpuPercent: number;
-  readonly memoryBytes: number;
-  readonly memoryLimitBytes: number;
-  readonly diskUsedBytes: number;
-  readonly diskTotalBytes: number;
-  /** Since the run began. */
-  readonly networkReceivedBytes: number;
-  readonly networkSentBytes: number;
-  readonly processes: number;
-}
-
-export interface FetchedImage {
-  /** Of its manifest; null when it came from no registry. */
-  readonly digest: string | null;
-  readonly sizeBytes: number;
-}
-
-export interface FetchProgress {
-  readonly message: string;
-  readonly doneBytes: number | null;
-  readonly totalBytes: number | null;
 }

@@ -1,4 +1,4 @@
-import type { EngineClient } from '@svc/engine/client';
+import type { Volume, VolumeEntry, VolumeUsage } from '@svc/contract/orchestrator';
 
 /**
  * The part of the orchestrator that keeps volumes and their files.
@@ -14,19 +14,28 @@ import type { EngineClient } from '@svc/engine/client';
  * - `removeVolumeFile` of a folder that is not empty needs `recursive`, else it is `invalid_request`.
  * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
  */
-export type VolumeStore = Pick<
-  EngineClient['volumes'],
-  | 'createVolume'
-  | 'resizeVolume'
-  | 'listVolumes'
-  | 'volumeUsage'
-  | 'removeVolume'
-  | 'readVolumeFile'
-  | 'writeVolumeFile'
-  | 'listVolumeFiles'
-  | 'statVolumeFile'
-  | 'makeVolumeFolder'
-  | 'copyVolumeFile'
-  | 'renameVolumeFile'
-  | 'removeVolumeFile'
->;
+export interface VolumeStore {
+  createVolume(id: string, capacityMib: number, signal?: AbortSignal): Promise<Volume>;
+  resizeVolume(id: string, capacityMib: number, signal?: AbortSignal): Promise<Volume>;
+  listVolumes(signal?: AbortSignal): Promise<readonly Volume[]>;
+  volumeUsage(id: string, signal?: AbortSignal): Promise<VolumeUsage>;
+  removeVolume(id: string, signal?: AbortSignal): Promise<void>;
+  readVolumeFile(id: string, path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  writeVolumeFile(
+    id: string,
+    path: string,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void>;
+  listVolumeFiles(id: string, path: string, signal?: AbortSignal): Promise<readonly VolumeEntry[]>;
+  statVolumeFile(id: string, path: string, signal?: AbortSignal): Promise<VolumeEntry>;
+  makeVolumeFolder(id: string, path: string, signal?: AbortSignal): Promise<void>;
+  copyVolumeFile(id: string, from: string, to: string, signal?: AbortSignal): Promise<void>;
+  renameVolumeFile(id: string, from: string, to: string, signal?: AbortSignal): Promise<void>;
+  removeVolumeFile(
+    id: string,
+    path: string,
+    options: { readonly recursive: boolean },
+    signal?: AbortSignal,
+  ): Promise<void>;
+}

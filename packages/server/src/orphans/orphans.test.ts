@@ -30,7 +30,7 @@ async function strays(t: TestContext) {
   await snapshotStore.createSnapshot({ id: 'stray-snapshot', sandboxId: 'stray-sandbox' });
   const database = await openStore(sqliteDialect(join(await makeFolder(t), 'store.db')));
   t.after(() => database.destroy());
-  return { database, orchestrator, volumeStore, snapshotStore };
+  return { database, orchestrator, nodes: orchestrator, volumeStore, snapshotStore };
 }
 
 async function idsOf(parts: OrphanParts): Promise<readonly string[]> {

@@ -1,6 +1,8 @@
 import { PlatformError } from '@svc/contract';
+import type { SandboxReport } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
-import type { Orchestrator, SandboxReport } from '../orchestrator/orchestrator.ts';
+import type { Nodes } from '../orchestrator/nodes.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
 import type { Database } from '../store/database.ts';
@@ -21,6 +23,7 @@ export interface Orphan {
 export interface OrphanParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
+  readonly nodes: Nodes;
   readonly volumeStore: VolumeStore;
   readonly snapshotStore: SnapshotStore;
 }
@@ -81,7 +84,7 @@ export async function listOrphans(parts: OrphanParts, signal: AbortSignal): Prom
   const orphans: Found[] = [];
   for (const kind of KINDS) orphans.push(...(await orphansOf(parts, kind, signal)));
   if (orphans.length === 0) return [];
-  const users = await parts.orchestrator.storageUsers(signal);
+  const users = await parts.nodes.storageUsers(signal);
   const bytes = new Map(users.map((user) => [`${user.kind} ${user.id}`, user.bytes]));
   return orphans.map((orphan) => ({
     ...orphan,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { RefusedConnections as Refused } from '@svc/contract/orchestrator';
 import { waitUntil } from '@svc/contract/testing';
-import type { RefusedConnections as Refused } from '@svc/engine/client';
 import { pino } from 'pino';
 import { ingressOf } from './ingress.ts';
 import { RefusedConnectionLog } from './refused-connections.ts';

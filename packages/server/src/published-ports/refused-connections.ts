@@ -1,4 +1,4 @@
-import type { RefusedConnection, RefusedConnections as Refused } from '@svc/engine/client';
+import type { RefusedConnection, RefusedConnections as Refused } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 
 /** How long connections are collected before they are reported together. */

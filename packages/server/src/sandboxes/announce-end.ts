@@ -1,4 +1,4 @@
-import type { SandboxReport } from '../orchestrator/orchestrator.ts';
+import type { SandboxReport } from '@svc/contract/orchestrator';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { lockOrganization } from '../store/lock-organization.ts';

@@ -1,15 +1,11 @@
 import { EventEmitter } from 'node:events';
 import { PlatformError } from '@svc/contract';
 import { KeyedMutex } from '@svc/contract/async';
+import { type ReportedChange, STARTING_MESSAGE, type SandboxReport } from '@svc/contract/orchestrator';
 import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
-import {
-  STARTING_MESSAGE,
-  type Orchestrator,
-  type ReportedChange,
-  type SandboxReport,
-} from '../orchestrator/orchestrator.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import { ingressOf, type MayEnter } from '../published-ports/ingress.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
 import type { RefusedConnectionLog } from '../published-ports/refused-connections.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Network, NetworkChange } from '@svc/contract';
+import type { SandboxReport } from '@svc/contract/orchestrator';
 import { resolvePolicy } from '@svc/engine/policy';
 import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
-import type { SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { isUnannounced } from './announce-end.ts';
 import { withoutSources } from './sandbox-secrets.ts';

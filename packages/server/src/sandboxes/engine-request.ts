@@ -1,7 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { PlatformError, type SandboxSpec } from '@svc/contract';
-import type { CreateSandbox, RegistryAuth } from '@svc/engine/client';
-import type { NewOrchestratorSandbox } from '../orchestrator/orchestrator.ts';
+import type { CreateSandbox, NewOrchestratorSandbox, RegistryAuth } from '@svc/contract/orchestrator';
 import { hostFolderOf } from './host-folder.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';

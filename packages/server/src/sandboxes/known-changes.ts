@@ -1,4 +1,4 @@
-import type { ReportedChange } from '../orchestrator/orchestrator.ts';
+import type { ReportedChange } from '@svc/contract/orchestrator';
 
 /** Beyond this number all are forgotten; then known changes are looked at again. */
 const MAX_KNOWN = 10_000;

@@ -1,5 +1,5 @@
 import { MAX_LABELS, RESERVED_LABEL_PREFIXES, type SandboxSpec } from '@svc/contract';
-import type { ResolvedSpec } from '@svc/engine/client';
+import type { ResolvedSpec } from '@svc/contract/orchestrator';
 
 const MAX_KEY_LENGTH = 256;
 const MAX_VALUE_LENGTH = 4096;

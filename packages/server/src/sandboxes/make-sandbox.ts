@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, PlatformError, type SandboxSpec } from '@svc/contract';
-import type { Isolation } from '@svc/engine/client';
+import type { Isolation } from '@svc/contract/orchestrator';
 import { hostFolderOf } from './host-folder.ts';
 import { ceilingOf, toEngineCeiling, type NetworkCeilings } from './network-ceilings.ts';
 import { recordSandboxEvent } from './sandbox-events.ts';

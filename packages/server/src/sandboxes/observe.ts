@@ -1,4 +1,4 @@
-import type { SandboxReport } from '../orchestrator/orchestrator.ts';
+import type { SandboxReport } from '@svc/contract/orchestrator';
 import { followClock } from '../store/clocks.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction, inTransactionAhead } from '../store/in-transaction.ts';

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
 import { pause } from '@svc/contract/node-pause';
+import type { ReportedChange } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
-import type { Orchestrator, ReportedChange } from '../orchestrator/orchestrator.ts';
+import type { Nodes } from '../orchestrator/nodes.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/sandboxes.ts';
 import { decide, isNoted } from './decide.ts';
@@ -24,6 +26,7 @@ const IDS_AT_ONCE = 500;
 export interface ReconcilerParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
+  readonly nodes: Nodes;
   readonly convergence: Convergence;
   readonly health: EngineHealth;
   readonly recoveryMs: number;
@@ -82,8 +85,8 @@ export class Reconciler {
 
   /** Returns or throws when the orchestrator goes away. */
   async #follow(signal: AbortSignal, onConnected: () => void): Promise<void> {
-    const { orchestrator, health } = this.#parts;
-    const description = await orchestrator.describe(signal);
+    const { orchestrator, nodes, health } = this.#parts;
+    const description = await nodes.describe(signal);
     const over = new AbortController();
     const changes = orchestrator.changes(AbortSignal.any([signal, over.signal]))[Symbol.asyncIterator]();
     try {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
+import type { NetworkDenial } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
-import type { NetworkDenial, Orchestrator } from '../orchestrator/orchestrator.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { hasEvent } from '../store/events.ts';
 import { inTransaction } from '../store/in-transaction.ts';

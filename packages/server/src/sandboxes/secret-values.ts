@@ -1,5 +1,5 @@
 import type { Network, SandboxSpec } from '@svc/contract';
-import type { SecretValues } from '@svc/engine/client';
+import type { SecretValues } from '@svc/contract/orchestrator';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';

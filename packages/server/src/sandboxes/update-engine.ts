@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { SandboxReport } from '@svc/contract/orchestrator';
 import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
-import type { Orchestrator, SandboxReport } from '../orchestrator/orchestrator.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { clearPendingValues } from '../store/secrets.ts';
 import { announceEnd } from './announce-end.ts';

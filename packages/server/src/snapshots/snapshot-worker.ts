@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import { pause } from '@svc/contract/node-pause';
-import type { SnapshotView } from '@svc/engine/client';
+import type { SnapshotView } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import type { Database } from '../store/database.ts';

@@ -1,5 +1,5 @@
 import type { SandboxSpec } from '@svc/contract';
-import type { ResolvedSpec } from '@svc/engine/client';
+import type { ResolvedSpec } from '@svc/contract/orchestrator';
 import { sql, type Expression, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { PortMapping } from './port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ChannelClient, encodeMessage, FrameSplitter, decodeMessage, type Payload } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 
 const INIT = new URL('../../../init/build/svc-init', import.meta.url).pathname;
 /** The folders of this host's programs, with the interpreter that runs the tests first. */
@@ -59,7 +59,7 @@ export class TestSandbox {
       await this.#until(() => this.#sessions.length > 0);
       socket = this.#sessions.shift();
     }
-    return await ChannelClient.connect(duplexTransport(socket), { signal });
+    return await ChannelClient.connect(socketTransport(socket), { signal });
   }
 
   async listen(): Promise<void> {

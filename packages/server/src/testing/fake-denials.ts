@@ -1,5 +1,5 @@
 import { EventEmitter, on } from 'node:events';
-import type { NetworkDenial } from '../orchestrator/orchestrator.ts';
+import type { NetworkDenial } from '@svc/contract/orchestrator';
 
 /** Denied attempts of fake sandboxes. */
 export class FakeDenials {

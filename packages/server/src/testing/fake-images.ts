@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import { abortable } from '@svc/contract/async';
-import type { HeldImagesView, HeldImageView } from '@svc/engine/client';
-import type { FetchProgress } from '../orchestrator/orchestrator.ts';
+import type { FetchProgress, HeldImageView, HeldImagesView } from '@svc/contract/orchestrator';
 
 const SIZE_BYTES = 2;
 

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { PlatformError } from '@svc/contract';
-import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
+import type { LogEntry, LogSource, ReadLogs } from '@svc/contract/orchestrator';
 
 const DEFAULT_SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output'];
 

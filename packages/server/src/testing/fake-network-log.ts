@@ -1,5 +1,10 @@
 import { Notifier } from '@svc/contract/async';
-import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog, RefusedConnection } from '@svc/engine/client';
+import type {
+  NetworkLogEntry,
+  NetworkLogLine,
+  ReadNetworkLog,
+  RefusedConnection,
+} from '@svc/contract/orchestrator';
 
 /** What was decided about the network of one fake sandbox: what a test says. */
 export class FakeNetworkLog {

@@ -6,7 +6,8 @@ import { orchestratorSuite } from '../orchestrator/orchestrator.suite.ts';
 
 orchestratorSuite('in memory', async () => {
   const spec = { image: { type: 'oci' as const, reference: 'x' } };
-  return await Promise.resolve({ orchestrator: new FakeOrchestrator(), spec });
+  const orchestrator = new FakeOrchestrator();
+  return await Promise.resolve({ orchestrator, imageStore: orchestrator, nodes: orchestrator, spec });
 });
 
 test('an orchestrator that went away fails every call and ends every watch', async () => {

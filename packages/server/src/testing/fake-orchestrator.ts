@@ -2,43 +2,43 @@ import { EventEmitter, on } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { ChannelClient, PlatformError } from '@svc/contract';
 import {
-  duplexTransport,
   type CheckSandbox,
   type EndingView,
   type ExplainNetwork,
+  type FetchProgress,
+  type FetchedImage,
+  type HeldImagesView,
   type LifecycleUpdate,
   type LogEntry,
   type LogSource,
-  type HeldImagesView,
-  type PullImage,
-  type ReadLogs,
   type NetworkExplanation,
   type NetworkLogLine,
   type NetworkUpdate,
+  type NewOrchestratorSandbox,
+  type OrchestratorDescription,
+  type PoolView,
+  type PullImage,
+  type ReadLogs,
   type ReadNetworkLog,
   type RefusedConnections,
+  type ReportedChange,
+  STARTING_MESSAGE,
+  type SandboxReport,
+  type SandboxUsageReport,
   type SecretValues,
-  type PoolView,
   type SpaceUser,
   type SpaceView,
-} from '@svc/engine/client';
+} from '@svc/contract/orchestrator';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import { ceilingsOf, checkCeiling, explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeDenials } from './fake-denials.ts';
 import { FakeImages } from './fake-images.ts';
 import type { FakeNetworkLog } from './fake-network-log.ts';
 import { FakeSandbox } from './fake-sandbox.ts';
-import {
-  STARTING_MESSAGE,
-  type FetchedImage,
-  type FetchProgress,
-  type NewOrchestratorSandbox,
-  type Orchestrator,
-  type OrchestratorDescription,
-  type ReportedChange,
-  type SandboxReport,
-  type SandboxUsageReport,
-} from '../orchestrator/orchestrator.ts';
+import type { ImageStore } from '../orchestrator/image-store.ts';
+import type { Nodes } from '../orchestrator/nodes.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 
 const GIB = 1024 ** 3;
 const KNOWN_CLASSES: ReadonlySet<string> = new Set(['container', 'gvisor']);
@@ -52,10 +52,10 @@ const NOWHERE = {
 const NEVER = new AbortController().signal;
 
 /**
- * Keeps the promises of the port in memory; processes are real ones of this host. Image `missing` cannot be found, and
+ * Keeps the promises of three ports in memory; processes are real ones of this host. Image `missing` cannot be found, and
  * image `slow` is not there before `finishFetching`.
  */
-export class FakeOrchestrator implements Orchestrator {
+export class FakeOrchestrator implements Orchestrator, ImageStore, Nodes {
   readonly #sandboxes = new Map<string, FakeSandbox>();
   readonly #changes = new EventEmitter<{ change: [ReportedChange] }>().setMaxListeners(0);
   readonly #images = new FakeImages();
@@ -162,7 +162,7 @@ export class FakeOrchestrator implements Orchestrator {
     return request.start === true ? this.#run(id) : this.#reportOf(sandbox);
   }
 
-  async pull(
+  async pullImage(
     request: PullImage,
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal = NEVER,
@@ -174,7 +174,7 @@ export class FakeOrchestrator implements Orchestrator {
     return { digest: FAKE_DIGEST, sizeBytes: 2 };
   }
 
-  async images(scope: string): Promise<HeldImagesView> {
+  async listHeldImages(scope: string): Promise<HeldImagesView> {
     await this.#answer();
     return this.#images.list(scope, (reference) => this.#usesImage(scope, reference));
   }
@@ -282,7 +282,7 @@ export class FakeOrchestrator implements Orchestrator {
 
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
     const agent = await this.openStream(id);
-    return await ChannelClient.connect(duplexTransport(agent), { signal });
+    return await ChannelClient.connect(socketTransport(agent), { signal });
   }
 
   async openStream(id: string): Promise<Duplex> {

@@ -1,12 +1,12 @@
 import type { Duplex } from 'node:stream';
-import type { ResolvedSpec } from '@svc/engine/client';
-import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
-import { notRunning } from '../orchestrator/not-running.ts';
 import type {
   NewOrchestratorSandbox,
+  ResolvedSpec,
   SandboxReport,
   SandboxUsageReport,
-} from '../orchestrator/orchestrator.ts';
+} from '@svc/contract/orchestrator';
+import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
+import { notRunning } from '../orchestrator/not-running.ts';
 import type { createFakeAgent } from './fake-agent.ts';
 import { FakeLog } from './fake-log.ts';
 import { FakeNetworkLog } from './fake-network-log.ts';

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import type { SnapshotView } from '@svc/engine/client';
+import type { SnapshotView } from '@svc/contract/orchestrator';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 
 /** Keeps the names of snapshots in memory. `isAway` acts as an engine that cannot be reached. */

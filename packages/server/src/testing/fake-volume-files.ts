@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import type { VolumeEntry } from '@svc/engine/client';
+import type { VolumeEntry } from '@svc/contract/orchestrator';
 
 const CHUNK_BYTES = 64 * 1024;
 

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
+import type { Volume, VolumeEntry, VolumeUsage } from '@svc/contract/orchestrator';
 import { checkEntryPath, checkVolumePath } from '@svc/contract/rest';
-import type { Volume, VolumeEntry, VolumeUsage } from '@svc/engine/client';
 import { FakeVolumeFiles } from './fake-volume-files.ts';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
 

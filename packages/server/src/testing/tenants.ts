@@ -58,7 +58,7 @@ export async function createTenants(): Promise<Tenants> {
   const { victim, organizationId } = await createVictim(database);
   // Its name is a secret of the victim's, so that no list of images may show it to others.
   for (const reference of [IMAGE, `registry.example/${SECRET_WORD}`])
-    await server.orchestrator.pull({ reference, scope: organizationId }, () => undefined);
+    await server.orchestrator.pullImage({ reference, scope: organizationId }, () => undefined);
   const attackerId = await ensureOrganization(database, 'attacker');
   const attacker = await ensureUser(database, 'attacker@example.com');
   await putMember(database, attackerId, attacker.id, 'owner');

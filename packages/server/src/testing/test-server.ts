@@ -113,6 +113,8 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     },
     database,
     orchestrator,
+    imageStore: orchestrator,
+    nodes: orchestrator,
     codeRunner: rest.codeRunner ?? refuseCode,
     volumeStore: rest.volumeStore ?? new FakeVolumeStore(),
     snapshotStore: rest.snapshotStore ?? new FakeSnapshotStore(),

@@ -2,16 +2,13 @@ import { findExhaustedPool } from '../../accounting/check-quotas.ts';
 import { countRunning, countSandboxesOf, readTerms } from '../../store/quotas.ts';
 import { readSnapshotBytes } from '../../store/usage.ts';
 import { readPoolUsage } from '../../accounting/pool-usage.ts';
-import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { ImageStore } from '../../orchestrator/image-store.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
 
 const ASK_MS = 5000;
 
-export function quotaHandlers(
-  database: Database,
-  orchestrator: Pick<Orchestrator, 'images'>,
-): Pick<RestHandlers, 'quotas.get'> {
+export function quotaHandlers(database: Database, imageStore: ImageStore): Pick<RestHandlers, 'quotas.get'> {
   return {
     'quotas.get': async (_input, { organization: { id } }) => {
       const [terms, used, total, running, snapshotBytes, imageBytes] = await Promise.all([
@@ -20,7 +17,7 @@ export function quotaHandlers(
         countSandboxesOf(database, id),
         countRunning(database, id),
         readSnapshotBytes(database, id),
-        readImageBytes(orchestrator, id),
+        readImageBytes(imageStore, id),
       ]);
       return {
         hard_cap: terms.isHardCap,
@@ -40,12 +37,9 @@ export function quotaHandlers(
 }
 
 /** Null while the engine is away; the rest is shown without it. */
-async function readImageBytes(
-  orchestrator: Pick<Orchestrator, 'images'>,
-  organizationId: string,
-): Promise<number | null> {
+async function readImageBytes(imageStore: ImageStore, organizationId: string): Promise<number | null> {
   try {
-    const { storedBytes } = await orchestrator.images(organizationId, AbortSignal.timeout(ASK_MS));
+    const { storedBytes } = await imageStore.listHeldImages(organizationId, AbortSignal.timeout(ASK_MS));
     return storedBytes;
   } catch {
     // After an error of the engine too: the other numbers do not depend on it.

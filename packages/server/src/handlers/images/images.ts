@@ -1,8 +1,8 @@
 import { PlatformError, type ErrorEnvelope } from '@svc/contract';
+import type { FetchProgress, HeldImageView } from '@svc/contract/orchestrator';
 import type { ImageView, PulledImage, RestInput, RestOperations, ServerEvent } from '@svc/contract/rest';
 import { maxImageBytes, registryAuthFor } from '../../sandboxes/engine-request.ts';
-import type { HeldImageView } from '@svc/engine/client';
-import type { FetchProgress, Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { ImageStore } from '../../orchestrator/image-store.ts';
 import { requireRegistry } from '../../sandboxes/require-registry.ts';
 import { viewProgress } from '../sandboxes/progress.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
@@ -23,7 +23,7 @@ type PullBody = RestInput<RestOperations['images.pull']>['body'];
 
 export interface ImageParts {
   readonly database: Database;
-  readonly orchestrator: Pick<Orchestrator, 'pull' | 'images' | 'releaseImage'>;
+  readonly imageStore: ImageStore;
   readonly health: EngineHealth;
   readonly storage: HostStorage;
   readonly sealer: Sealer;
@@ -36,11 +36,11 @@ export function imageHandlers(
   const pulls = new Map<string, number>();
   return {
     'images.list': async (_input, call) => {
-      const { images } = await parts.orchestrator.images(call.organization.id, call.signal);
+      const { images } = await parts.imageStore.listHeldImages(call.organization.id, call.signal);
       return images.map(viewImage);
     },
     'images.remove': async ({ params: { reference } }, call) => {
-      await parts.orchestrator.releaseImage(call.organization.id, reference, call.signal);
+      await parts.imageStore.releaseImage(call.organization.id, reference, call.signal);
       await call.commit(({ record }) =>
         record({ type: 'image_removed', category: 'image', payload: { reference } }),
       );
@@ -137,7 +137,7 @@ async function fetchImage(
   // SAFETY: the scope is the organization, so an image that its password opened is visible to it alone.
   const maxHeldBytes = await maxImageBytes(parts.database, organization.id);
   const request = { reference, policy, auth, scope: organization.id, maxHeldBytes };
-  return await parts.orchestrator.pull(request, onProgress, signal);
+  return await parts.imageStore.pullImage(request, onProgress, signal);
 }
 
 function envelopeOf(error: unknown, { requestId }: RestCall): ErrorEnvelope {

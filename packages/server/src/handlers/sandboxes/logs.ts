@@ -1,5 +1,5 @@
+import type { LogEntry, LogSource, ReadLogs } from '@svc/contract/orchestrator';
 import type { ServerEvent } from '@svc/contract/rest';
-import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
 import { readTime } from '../../dispatch/read-time.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';

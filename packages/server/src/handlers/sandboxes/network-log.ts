@@ -1,5 +1,5 @@
+import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '@svc/contract/orchestrator';
 import type { ServerEvent } from '@svc/contract/rest';
-import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '@svc/engine/client';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';

@@ -13,6 +13,7 @@ import {
   type NetworkPolicy,
   type SandboxSpec,
 } from '@svc/contract';
+import type { ResolvedSpec } from '@svc/contract/orchestrator';
 import type { SandboxSpecView } from '@svc/contract/rest';
 import {
   DEFAULT_HOST_PERMISSIONS,
@@ -21,7 +22,6 @@ import {
   placesOf,
   violationRule,
 } from '@svc/contract/spec';
-import type { ResolvedSpec } from '@svc/engine/client';
 import type { PortMapping } from '../../store/port-mapping.ts';
 import { labelsOf } from '../../sandboxes/labels-of.ts';
 import { withoutSources } from '../../sandboxes/sandbox-secrets.ts';

@@ -1,3 +1,4 @@
+import { ISOLATIONS, type OrchestratorDescription } from '@svc/contract/orchestrator';
 import {
   DEFAULT_PAGE_SIZE,
   FEATURES,
@@ -7,9 +8,8 @@ import {
   type RestOperations,
   type RestOutput,
 } from '@svc/contract/rest';
-import { ISOLATIONS } from '@svc/engine/client';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { Orchestrator, OrchestratorDescription } from '../../orchestrator/orchestrator.ts';
+import type { Nodes } from '../../orchestrator/nodes.ts';
 import { ceilingOf, type NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
 import type { PreviewAddresses } from '../previews/preview-place.ts';
 
@@ -25,7 +25,7 @@ export interface SshPlace {
 }
 
 export interface CapabilityParts {
-  readonly orchestrator: Pick<Orchestrator, 'describe'>;
+  readonly nodes: Nodes;
   /** Limit for JSON bodies. */
   readonly maxBodyBytes: number;
   /** Null: this server has no SSH gateway. */
@@ -36,7 +36,7 @@ export interface CapabilityParts {
 }
 
 export function capabilityHandlers({
-  orchestrator,
+  nodes,
   maxBodyBytes,
   ssh,
   previews,
@@ -44,7 +44,7 @@ export function capabilityHandlers({
 }: CapabilityParts): Pick<RestHandlers, 'capabilities.get'> {
   return {
     'capabilities.get': async (_input, { signal, organization }) => {
-      const description = await orchestrator.describe(signal);
+      const description = await nodes.describe(signal);
       return {
         version: description.version,
         isolation: { default: description.isolation, classes: describeClasses(description) },

@@ -1,4 +1,5 @@
 import { PlatformError } from '@svc/contract';
+import type { VolumeEntry } from '@svc/contract/orchestrator';
 import {
   checkEntryPath,
   checkVolumePath,
@@ -8,7 +9,6 @@ import {
   type ByteSource,
   type VolumeFileInfo,
 } from '@svc/contract/rest';
-import type { VolumeEntry } from '@svc/engine/client';
 import { eachLimited } from '../../tasks/each-limited.ts';
 import { ensureMade, type VolumeMaker } from '../../volumes/make-volume.ts';
 import { changeFile } from './change-file.ts';

@@ -1,6 +1,7 @@
-import type { SpaceView } from '@svc/engine/client';
+import type { SpaceView } from '@svc/contract/orchestrator';
 import { hasPeople } from '../../access/people.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import type { Nodes } from '../../orchestrator/nodes.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
 import { listKeys } from '../../store/signed-keys.ts';
@@ -44,11 +45,12 @@ export interface StatusParts {
   readonly startedAt: string;
   readonly database: Database;
   readonly orchestrator: Orchestrator;
+  readonly nodes: Nodes;
   readonly health: EngineHealth;
 }
 
 export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
-  const { url, isDev, startedAt, database, orchestrator, health } = parts;
+  const { url, isDev, startedAt, database, orchestrator, nodes, health } = parts;
   const { current } = health;
   const [records, keys, isInhabited] = await Promise.all([
     listSandboxes(database),
@@ -58,7 +60,7 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
   const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
   // The command works while the engine is unreachable, too.
   const usage = current.isHealthy ? await orchestrator.metrics(signal).catch(() => []) : [];
-  const disk = current.isHealthy ? await orchestrator.storage(signal).catch(() => null) : null;
+  const disk = current.isHealthy ? await nodes.storage(signal).catch(() => null) : null;
   const byId = new Map(usage.map((report) => [report.id, report]));
   const now = new Date().toISOString();
   return {

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
+import { socketTransport } from '@svc/contract/node-socket-transport';
 import type { WebSocket } from 'ws';
 import { explainBreak } from '../../orchestrator/explain-break.ts';
 import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
@@ -66,7 +66,7 @@ export class CommandChannel {
     const { organization, actor } = authority;
     const span = activeSpan();
     span?.note({ 'svc.organization': organization.slug, 'svc.sandbox.id': sandbox.id });
-    await relay(client, duplexTransport(stream), {
+    await relay(client, socketTransport(stream), {
       keepAliveMs: this.#parts.keepAliveMs,
       explainEnd: () => explainEnd(this.#openChannel, sandbox),
       recheck,

@@ -1,9 +1,9 @@
 import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
+import type { PoolView, SpaceView } from '@svc/contract/orchestrator';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
-import type { PoolView, SpaceView } from '@svc/engine/client';
-import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { Nodes } from '../../orchestrator/nodes.ts';
 import { renderFamily } from '../../accounting/metric-families.ts';
 import type { HostStorage } from '../../accounting/host-storage.ts';
 import type { CallMetrics } from '../../accounting/call-metrics.ts';
@@ -20,14 +20,14 @@ export function registerPrometheus(
   parts: {
     readonly authenticate: Authenticate;
     readonly database: Database;
-    readonly orchestrator: Orchestrator;
+    readonly nodes: Nodes;
     readonly health: EngineHealth;
     readonly storage: HostStorage;
     readonly metrics: CallMetrics;
     readonly deliveries: DeliveryOutcomes;
   },
 ): void {
-  const { authenticate, database, orchestrator, health, storage, metrics, deliveries } = parts;
+  const { authenticate, database, nodes, health, storage, metrics, deliveries } = parts;
   server.get('/metrics', async (request, reply) => {
     const caller = await authenticate(request.headers);
     if (caller.namespace !== ALL_NAMESPACES) {
@@ -40,7 +40,7 @@ export function registerPrometheus(
         'svc_sandboxes',
         states.map(([state, count]) => [`{state="${state}"}`, count]),
       ),
-      ...poolLines(await readPool(orchestrator)),
+      ...poolLines(await readPool(nodes)),
       ...storageLines(storage.latest),
       ...renderFamily(
         'svc_webhook_deliveries_total',
@@ -55,8 +55,8 @@ export function registerPrometheus(
 }
 
 /** Undefined while the engine is unreachable: a scrape must not wait for it. */
-async function readPool(orchestrator: Orchestrator): Promise<PoolView | undefined> {
-  return await orchestrator.pool(AbortSignal.timeout(POOL_TIMEOUT_MS)).catch(() => undefined);
+async function readPool(nodes: Nodes): Promise<PoolView | undefined> {
+  return await nodes.pool(AbortSignal.timeout(POOL_TIMEOUT_MS)).catch(() => undefined);
 }
 
 function poolLines(view: PoolView | undefined): readonly string[] {

@@ -9,7 +9,7 @@ import { duplexPair, type Duplex } from 'node:stream';
 import { after, afterEach, before, test } from 'node:test';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import * as tls from 'node:tls';
-import { socketTransport } from './socket-transport.ts';
+import { socketTransport } from './node-socket-transport.ts';
 
 const MIB = 1024 * 1024;
 const SENT = randomBytes(8 * MIB);

@@ -1,5 +1,5 @@
 import { findEngine, readProcessState } from '@svc/engine/client';
-import { findServer, findWeb } from '../host/pid-file.ts';
+import { findServer, findWeb } from './pid-file.ts';
 
 /** A process that was stopped by a signal (SIGSTOP): it does not answer until it is continued or replaced. */
 export interface FrozenProcess {

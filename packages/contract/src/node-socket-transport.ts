@@ -1,6 +1,6 @@
 import { Socket, type OnReadOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { PooledChunks, type ByteTransport } from '@svc/contract/channel';
+import { PooledChunks, type ByteTransport } from './channel/index.ts';
 
 /** The part of Node's internal connection handle that we use. */
 interface ConnectionHandle {
