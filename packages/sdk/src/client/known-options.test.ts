@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { test } from 'node:test';
-import { Client, Images, Sandbox, SvcError, Usage, verifyWebhook, Volume } from '../index.ts';
+import {
+  Client,
+  Images,
+  Organization,
+  Sandbox,
+  SshKeys,
+  SvcError,
+  Usage,
+  verifyWebhook,
+  Volume,
+} from '../index.ts';
 
 const client = new Client({ apiUrl: 'http://127.0.0.1:1', maxRetries: 0 });
 
@@ -45,6 +55,10 @@ test('every call refuses options that it does not know, before anything is sent'
     onProgress: () => untyped(Images)['pull']?.('x', { client, onprogres: () => 0 }),
     toleranceSecs: () => (verifyWebhook as (...args: unknown[]) => unknown)('x', {}, '', { tolerance: 1 }),
     idempotencyKey: () => untyped(client)['call']?.('sandboxes.list', {}, { idempotency: 'x' }),
+    publicKey: () => untyped(SshKeys)['add']?.({ name: 'x', publickey: 'x' }, { client }),
+    hosts: () =>
+      box['create']?.({ client, image: 'x', secrets: { KEY: { value: 'x', host: ['x.example'] } } }),
+    injection: () => box['create']?.({ client, image: 'x', secrets: { KEY: { hosts: [], injections: {} } } }),
     signal: () => untyped(client)['rpc']?.('sandbox.metrics.get', {}, { singal: 1 }),
   };
   for (const [meant, call] of Object.entries(wrong)) {
@@ -68,7 +82,9 @@ test('what a sandbox can be asked for is known, with every option of its kind', 
   t.after(() => server.close());
   const { port } = server.address() as { readonly port: number };
   const sandbox = await Sandbox.connect('x', { client: new Client({ apiUrl: `http://127.0.0.1:${port}` }) });
+  const organization = untyped(await Organization.me({ client: sandbox.client }));
   const calls: Record<string, () => unknown> = {
+    expiresAt: () => organization['createApiKey']?.({ name: 'x', expires: '2030-01-01T00:00:00Z' }),
     onStdout: () => untyped(sandbox)['exec']?.('true', [], { onStdOut: () => 0 }),
     cwd: () => untyped(sandbox)['shell']?.('true', { cdw: '/' }),
     timeoutMs: () => untyped(sandbox)['runCode']?.('1', { timeout: 1 }),

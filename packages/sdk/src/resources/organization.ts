@@ -1,5 +1,6 @@
 import type { CallOptions } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
+import { requireKnownOptions } from '../client/known-options.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { SvcError } from '../svc-error.ts';
@@ -69,6 +70,7 @@ export class Organization {
     key: { readonly name: string; readonly expiresAt?: string },
     options: CallOptions = {},
   ): Promise<{ readonly id: string; readonly key: string }> {
+    requireKnownOptions(key, { name: true, expiresAt: true });
     const body = { name: key.name, ...(key.expiresAt === undefined ? {} : { expires_at: key.expiresAt }) };
     const made = await this.client.call('apiKeys.create', { body }, this.#here(options));
     return { id: made.id, key: requireSecret(made.key, made.id, 'API key') };

@@ -1,4 +1,5 @@
 import { Client, type ClientCallOptions } from '../client/client.ts';
+import { requireKnownOptions } from '../client/known-options.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 
 /** A public key that opens the sandboxes of its user over SSH. */
@@ -17,6 +18,7 @@ export const SshKeys = {
     key: { readonly name: string; readonly publicKey: string },
     options: ClientCallOptions = {},
   ): Promise<SshKey> {
+    requireKnownOptions(key, { name: true, publicKey: true });
     const { client = Client.ofEnvironment } = options;
     const body = { name: key.name, public_key: key.publicKey };
     return await client.call('sshKeys.create', { body }, options);

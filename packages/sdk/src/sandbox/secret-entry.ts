@@ -1,4 +1,5 @@
 import type { CreateSandboxRequest } from '@svc/contract/rest';
+import { requireKnownOptions, type OptionNames } from '../client/known-options.ts';
 import { toHostPattern } from '../resources/host-pattern.ts';
 
 type Secrets = NonNullable<NonNullable<CreateSandboxRequest['network']>['secrets']>;
@@ -17,8 +18,17 @@ export interface SecretOption {
   readonly injection?: NonNullable<SecretEntry['injection']>;
 }
 
+const OPTIONS: OptionNames<SecretOption> = {
+  hosts: true,
+  value: true,
+  stored: true,
+  placeholder: true,
+  injection: true,
+};
+
 /** One secret in the form of the REST API. */
 export function secretEntry(name: string, secret: SecretOption): SecretEntry {
+  requireKnownOptions(secret, OPTIONS);
   const { hosts, value, stored, placeholder, injection } = secret;
   return {
     env_var: name,
