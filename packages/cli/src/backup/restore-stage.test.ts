@@ -97,3 +97,15 @@ test('files that are not of the restore stay, and keep another one from beginnin
   await assert.rejects(RestoreStage.prepare(folder), /is not empty \(mine\).*\n {2}try: move what is in/);
   assert.deepEqual(await readdir(folder), ['mine']);
 });
+
+test('a list of names with a path removes nothing outside of the data folder', async (t) => {
+  const folder = await folderFor(t, '-t', 'tmpfs', 'tmpfs');
+  await stopMidway(folder);
+  const outside = join(dirname(folder), 'outside');
+  await writeFile(outside, 'kept');
+  const names = ['images', 'images/../../outside', '../outside', '..'];
+  await writeFile(join(folder, 'restore.unfinished/names.json'), JSON.stringify(names));
+  await RestoreStage.prepare(folder);
+  assert.deepEqual(await readdir(folder), ['restore.unfinished']);
+  assert.equal(await readFile(outside, 'utf8'), 'kept');
+});

@@ -7,6 +7,6 @@ test('a day begins and ends where its viewer is; what is no day is left out', ()
   const end = new Date(2026, 1, 3, 23, 59, 59, 999).toISOString();
   assert.equal(dayToTime('2026-02-03', 'start'), start);
   assert.equal(dayToTime('2026-02-03', 'end'), end);
-  for (const each of [null, '', '2026-13-01', 'today', '2026-02-03T00:00'])
+  for (const each of [null, '', '2026-13-01', 'today', '2026', '2026-02', '2026-02-03T00:00'])
     assert.equal(dayToTime(each, 'start'), undefined, String(each));
 });
