@@ -62,7 +62,7 @@ int parse_link_plan(const char *const *arguments, size_t count, struct link_plan
   return 0;
 }
 
-/** Of the host's end: not the guest's, and known to both without a question. */
+/** The MAC address of the host's end, fixed so that neither end has to ask for it. */
 static void host_mac(const struct link_plan *plan, uint8_t mac[ETH_ALEN]) {
   memcpy(mac, plan->mac, ETH_ALEN);
   mac[ETH_ALEN - 1] ^= 1;
@@ -159,7 +159,7 @@ static void add_route6(struct netlink_batch *batch, int index, const struct in6_
   netlink_number(batch, RTA_OIF, (uint32_t)index);
 }
 
-/** Who has an address, for good: the packet filter lets no question about it through. */
+/** Adds a permanent neighbour entry: the packet filter drops ARP and neighbour discovery. */
 static void add_neighbour6(struct netlink_batch *batch, int index, const struct in6_addr *address, const uint8_t mac[ETH_ALEN]) {
   struct ndmsg *neighbour = netlink_message(batch, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, sizeof *neighbour);
   neighbour->ndm_family = AF_INET6;

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/** Those beyond are changed twice. */
+/** Threads beyond this number are changed twice, which is harmless. */
 enum { MOST_REMEMBERED = 256 };
 
 static bool is_gone_or_forbidden(void) { return errno == ENOENT || errno == ESRCH || errno == EPERM || errno == EACCES; }
@@ -97,14 +97,14 @@ static int change_threads(pid_t pid, uint32_t slack_ns, bool is_interrupt, struc
     if (*entry->d_name == '.') continue;
     pid_t thread = (pid_t)atoi(entry->d_name);
     outcome = change_thread(thread, slack_ns, changed, failure);
-    // To one thread each: of those to a process as a whole, all that come before the first was taken are one.
+    // Sent to each thread: signals to the whole process that are pending at once are merged into one.
     if (is_interrupt && sleeps_by_a_timer(thread)) syscall(SYS_tgkill, pid, thread, SIGURG);
   }
   closedir(threads);
   return outcome;
 }
 
-/** Twice: a thread has the precision of the one that made it, which may have been changed since. */
+/** Walks the threads twice: one that was created during the first walk may have inherited the old precision. */
 int set_precision(pid_t pid, uint32_t slack_ns, bool is_interrupt, struct failure *failure) {
   struct changed changed = {0};
   // A thread that is interrupted before all are changed may sleep with the old precision again.

@@ -201,7 +201,7 @@ function isFailedStart(line: string): boolean {
   return line.includes('"msg":"the engine could not be started"');
 }
 
-/** Until it can run sandboxes, or the time is up: then a server that answers is a server that was started. */
+/** Waits until the server can run sandboxes. When the time is up, a server that answers counts as started. */
 async function waitForStatus(
   dataFolder: string,
   child: ChildProcess,
@@ -221,7 +221,7 @@ async function waitForStatus(
   return child.exitCode === null ? status : undefined;
 }
 
-/** In the foreground: its log is our stderr, our signals are its signals. */
+/** In the foreground the server writes its log to our stderr, and gets our signals. */
 async function runHere(place: Omit<StartedServer, 'status'>, options: readonly string[]): Promise<void> {
   // A supervisor gets the server itself, so that it sees how the server ends.
   if (!process.stderr.isTTY) await becomeServer(place.dataFolder, options);

@@ -7,7 +7,7 @@ import { print, printJson } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 const NEVER = 'none';
-/** Of seconds. A null of our own would be an option without its value to Commander. */
+/** A number of seconds, or `none`. Commander reads a null from a parser as an option without a value. */
 type Limit = number | typeof NEVER;
 
 interface UpdateOptions {

@@ -14,7 +14,7 @@ const EXTENSIONS = {
   'text/markdown': 'md',
   'text/latex': 'tex',
 } as const;
-/** Those that the text of a result does not stand for. */
+/** Forms of a result that are saved as files, because its text does not contain them. */
 const PICTURES = /^(?:image\/|application\/pdf)/;
 
 /** Where what code shows is put, beside its text, which is printed anyway. */

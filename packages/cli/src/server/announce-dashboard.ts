@@ -34,6 +34,6 @@ export async function announceDashboard(
   const child = spawn(process.execPath, [...process.execArgv, '--', ...words], {
     stdio: ['ignore', output.fd, output.fd],
   });
-  // That it failed it says itself; the server runs all the same.
+  // The browser reports its own failure; the server runs all the same.
   await once(child, 'exit');
 }

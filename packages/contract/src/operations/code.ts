@@ -15,7 +15,7 @@ export const LANGUAGES = {
 
 /** Stands before the name of a Jupyter kernel where a language is asked for. */
 export const KERNEL_PREFIX = 'kernel:';
-/** Of a kernel's name, as `jupyter kernelspec list` has it. */
+/** The pattern of a kernel's name, as `jupyter kernelspec list` prints it. */
 export const KERNEL_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 
 export const codeOperations = {

@@ -53,7 +53,7 @@ const ERRORS = [
   'unavailable',
 ] as const;
 const WRITE_ERRORS = [...ERRORS, 'disk_full', 'insufficient_storage'] as const;
-/** Of those who ask whether a file is there: that it is not is an answer. */
+/** For calls that test whether a file exists: its absence is an answer, not an error of the volume. */
 const QUESTION_ERRORS = [
   'invalid_volume_path',
   'forbidden',

@@ -147,7 +147,7 @@ function readHostResources() {
 /** A file of ext4 ends at 16 TiB, and a disk is a file with its metadata. */
 const MAX_DISK_MIB = 15 * 2 ** 20;
 
-/** Of what the kernel has in memory: no disk is waited for, so no thread either. */
+/** Synchronous, because the kernel answers these calls from memory without waiting for a disk. */
 function readHostSize(dataFolder: string): HostSize {
   const { blocks, bsize } = statfsSync(dataFolder);
   return {

@@ -236,7 +236,7 @@ export class SupervisedProcess<Order extends object> {
     });
   }
 
-  /** Before it has read any input of a sandbox. */
+  /** Applies the limits before the process has read any input of a sandbox. */
   #limit({ pid }: ChildProcess): void {
     const { group, name } = this.#options;
     if (group === null || pid === undefined) return;

@@ -12,7 +12,7 @@ export interface ImagesHarness {
   /** Makes content available there and returns its digest. Other content, other image. */
   readonly publish: (name: string, content: string) => Promise<string>;
   readonly setReachable: (isReachable: boolean) => void;
-  /** What the registry asks for; null lets everybody in. */
+  /** The credentials that the registry requires; null: none. */
   readonly setAuth: (auth: RegistryAuth | null) => void;
   /** Pulls stay under way until the returned function is called. */
   readonly holdPulls: () => () => void;

@@ -9,7 +9,7 @@ import { volumesOf } from './prepare-mounts.ts';
 import type { EngineRecord } from './record.ts';
 
 /**
- * After a restart: lets every part of the host agree with the records, and removes what was half made. Returns the records. Repeating it
+ * After a restart: brings every part of the host into agreement with the records, and removes incomplete objects. Returns the records. Repeating it
  * changes nothing.
  */
 export async function recoverHost(kit: Kit): Promise<readonly EngineRecord[]> {

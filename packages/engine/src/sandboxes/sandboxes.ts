@@ -347,7 +347,7 @@ export class Sandboxes {
 /** Holds the place of a sandbox that is being made, so that two creates with one id cannot both succeed. */
 type Claim = Disposable;
 
-/** Of two with one id, which engines of before could leave, the one that was made last is what its caller has. */
+/** Of two records with one id, which earlier versions could leave, the newer one belongs to the caller. */
 function newestOfEachId(records: readonly EngineRecord[]): ReadonlySet<EngineRecord> {
   const inOrder = records
     .filter(({ complete }) => complete)

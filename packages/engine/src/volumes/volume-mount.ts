@@ -25,7 +25,7 @@ export interface VolumeMountOptions {
 }
 
 /**
- * The one mount of a volume, shared by everyone who uses it.
+ * The one mount of a volume, shared by all its users.
  * It comes with the first use, stays for a while after the last one, and survives this process.
  */
 export class VolumeMount {
@@ -191,7 +191,7 @@ export class VolumeMount {
   }
 }
 
-/** Also for who only reads: a mount takes an inode of the host, for the folder that it is mounted on. */
+/** Checked for readers too: a mount needs a folder to be mounted on, which takes an inode of the host. */
 function notMounted(cause: unknown): PlatformError {
   const message = isErrno(cause, 'ENOSPC', 'EDQUOT')
     ? 'The volume cannot be mounted: the disk of the host has no room, or no inodes, left; remove sandboxes or images'

@@ -52,7 +52,7 @@ export class Ports {
     });
   }
 
-  /** Opens the port to everybody who can reach the server's previews, without a token, until its end or `revoke`. */
+  /** Opens the port without a token to every client that can reach the server's previews, until its end or `revoke`. */
   async share(port: number, options: CallOptions & { readonly expiresInSecs: number }): Promise<Preview> {
     const call = callOptionsOf(options, { expiresInSecs: true });
     const body = { ...bodyOf(port, options.expiresInSecs), public: true };

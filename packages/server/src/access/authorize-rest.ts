@@ -13,22 +13,22 @@ import type { SessionRecord } from '../store/sessions.ts';
 import type { UserRecord } from '../store/users.ts';
 import { unauthorized, type Principal } from './principal.ts';
 
-/** In whose name a call is made. `organization` is null where the operation has none. */
+/** The user and organization that a call acts for. `organization` is null where the operation has none. */
 export interface Authority {
   readonly organization: OrganizationRecord | null;
   readonly user: UserRecord | null;
   readonly role: Role;
   readonly actor: Actor;
-  /** Null: the caller comes with something else. */
+  /** Null: the caller has another credential than a session. */
   readonly session: SessionRecord | null;
   /** The caller owns this server and its host. */
   readonly isOperator: boolean;
-  /** They may not, but may hear once more what they were answered when they still did. */
+  /** Why the caller may not act any more; an answer that was stored while they could is still repeated. */
   readonly refusal?: PlatformError;
 }
 
 /**
- * Decides whether the caller may. `slug` is the organization in the path, undefined on paths without one.
+ * Decides whether the caller may run the operation, and on whose behalf. `slug` is the organization in the path, undefined on paths without one.
  * An organization that does not exist and one that the user does not belong to get the same answer.
  */
 export async function authorize(
@@ -104,7 +104,7 @@ async function asMember(
   return { organization, user, session: principal.session, role, actor: actorOf(user), isOperator: false };
 }
 
-/** A session must have begun with it. A token is used by programs: that its owner has one must do. */
+/** A session must have begun with a second factor. Tokens are used by programs: for these the user must have one set up. */
 async function requireSecondFactor(
   database: Database,
   slug: string,
@@ -118,8 +118,8 @@ async function requireSecondFactor(
 }
 
 /**
- * Whom an organization's identity provider calls by some name is that person there and nowhere else: who runs the provider could
- * call themselves anything. `organization` is null for what belongs to the person.
+ * Limits a session to the organization whose identity provider signed the user in: the operator of the provider can sign in as any of
+ * its users, and must not reach other organizations with that. `organization` is null for operations on the user's own account.
  */
 function requireWithinLimit(session: SessionRecord | null, organization: OrganizationRecord | null): void {
   const limit = session?.organizationId ?? null;
@@ -129,7 +129,7 @@ function requireWithinLimit(session: SessionRecord | null, organization: Organiz
   throw new PlatformError('forbidden', message, { details: { needed: 'session_without_limit' } });
 }
 
-/** In development mode everybody may do everything, in every organization. */
+/** In development mode every caller has the role of an owner in every organization. */
 async function asOwner(
   database: Database,
   slug: string,

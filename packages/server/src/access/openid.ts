@@ -22,14 +22,14 @@ const MAX_CACHED = 256;
 const CLOCK_TOLERANCE_S = 60;
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 
-/** Who this server is to a provider. */
+/** This server's registration at a provider. */
 export interface OpenIdClient {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string | null;
 }
 
-/** Whom the provider says that the browser belongs to. */
+/** The user of the browser, as the provider identifies them. */
 export interface OpenIdIdentity {
   readonly subject: string;
   /** Null: the provider does not vouch for one. */
@@ -182,7 +182,7 @@ async function explain<Result>(work: Promise<Result>): Promise<Result> {
   }
 }
 
-/** Not the library's, which also escapes characters that many providers do not decode. Each part is encoded as in a form (RFC 6749, 2.3.1). */
+/** Replaces the library's, which also escapes characters that many providers do not decode. Each part is encoded as in a form (RFC 6749, 2.3.1). */
 function basic(clientSecret: string): ClientAuth {
   const encode = (text: string) => new URLSearchParams({ t: text }).toString().slice(2);
   return (_server, { client_id: clientId }, _body, headers) => {

@@ -78,7 +78,7 @@ export class MetricHistory {
     try {
       await this.record(Date.now(), AbortSignal.any([signal, AbortSignal.timeout(POLL_TIMEOUT_MS)]));
     } catch (error) {
-      // That the orchestrator is away is logged elsewhere.
+      // An unreachable orchestrator is logged by the reconciler.
       if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) return;
       this.#parts.logger.warn({ err: error }, 'metrics could not be recorded');
     }

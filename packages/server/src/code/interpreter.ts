@@ -9,11 +9,11 @@ import { MARK_BYTES } from './find-marks.ts';
 import type { MarkFamilies } from './foreign-output-filter.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 
-/** Of a mark that says whose it is; what stands before it is of the interpreter. */
+/** The last bytes of a mark, which name its run; those before them name the interpreter. */
 const NAME_BYTES = 8;
 /** How long the sandbox may take to report the end of a process that was killed. */
 const KILL_GRACE_MS = 5000;
-/** Of what a program printed that did not become an interpreter. */
+/** How much output is quoted of a program that failed to become an interpreter. */
 const MAX_REASON_LENGTH = 2000;
 /** What a driver says first. */
 export const READY = 'ready\n';

@@ -17,7 +17,7 @@ const ANY = '*/*';
 const MAX_FORMS = 32;
 /** What is read of a run before its forms are counted: drivers send no more. */
 const MAX_READ_BYTES = 3 * MAX_RESULTS_BYTES;
-/** Of all results of a run together: what they cost, all who use this server wait for. */
+/** For all results of a run together: they are parsed on the thread that serves all users. */
 const MAX_COST = { parts: 100_000, elements: 500_000 };
 const MAX_METADATA_LENGTH = 16 * 1024;
 const MAX_MESSAGE_LENGTH = 500;

@@ -152,7 +152,7 @@ export class Convergence {
     const { database, orchestrator } = this.#parts;
     let answered: Answered | undefined;
     for (let isFirst = true; !this.#isClosing || isFirst; isFirst = false) {
-      // Before the record is read: what is wanted afterwards ends the step.
+      // Registered before the record is read, so that a later change of the desired state ends the step.
       work.step = new AbortController();
       const record = await getSandbox(database, sandboxId);
       // A sandbox that was never ours is none of our business.

@@ -44,7 +44,7 @@ export function recordDenials({ database, orchestrator, logger }: DenialParts): 
         try {
           for await (const denial of orchestrator.denials(signal)) await note(database, counts, denial);
         } catch (error) {
-          // That the engine is away is reported by the reconciler.
+          // The reconciler reports an engine that is away.
           if (!signal.aborted && !PlatformError.is(error, 'orchestrator_unreachable'))
             logger.error({ err: error }, 'denied traffic could not be written down; it is tried again');
         }

@@ -8,7 +8,7 @@ import type { DeliveryOutcome } from './delivery-outcomes.ts';
 import type { WebhookSettings } from './webhook-settings.ts';
 
 const ACTOR = { kind: 'system', code: 'webhooks', label: 'Webhooks' } as const;
-/** So that a webhook with few deliveries is not disabled for two failures that lie far apart. */
+/** Keeps a webhook with few deliveries from being disabled for two failures that lie far apart. */
 const LEAST_FAILURES = 16;
 const JITTER = 0.2;
 const GONE = 410;

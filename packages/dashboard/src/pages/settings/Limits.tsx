@@ -28,7 +28,7 @@ const SHOWN: Readonly<Record<LimitName, readonly [string, (value: number) => str
 };
 const NAMES = Object.keys(SHOWN) as readonly LimitName[]; // The keys are checked above.
 
-/** Of the plan, all of them. */
+/** All limits of the plan. */
 export function Limits() {
   const { data, error } = useCall('quotas.get', {});
   const plan = useCall('billing.get', {});

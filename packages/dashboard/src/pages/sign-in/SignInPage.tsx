@@ -37,7 +37,7 @@ export function PasswordSignIn({ title, hint, foot, fixedEmail, onDone }: Passwo
     const body = { email: email.trim(), password, ...(needsCode && code !== '' ? { code } : {}) };
     signIn.mutate({ body }, { onError: (error) => setNeedsCode(needsCode || wantsCode(error)) });
   };
-  // That a code is needed is no failure: it is the next step.
+  // A request for the code is the next step, not a failure.
   const isFirstAsk = wantsCode(signIn.error) && code === '';
   return (
     <SignInForm

@@ -180,7 +180,7 @@ async function admit(
   if (token === undefined && rule === 'open') return false;
   if (token === undefined)
     throw new PlatformError('forbidden', 'Signing up takes an invite; ask a member to send you one');
-  // The link is void once the first user exists, who may have come another way.
+  // The link is void once the first user exists, even one who signed up another way.
   if ((await takeOwnerLink(db, token)) && !(await hasPeople(db))) return true;
   const found = rule === 'closed' ? undefined : await findInvite(db, token);
   if (found?.invite.email !== email.toLowerCase())

@@ -15,7 +15,7 @@ import type { HostStorage } from '../../accounting/host-storage.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import type { Logger } from 'pino';
 
-/** Of one organization at once. Sandboxes that fetch their images count for themselves. */
+/** Concurrent pulls of one organization. Pulls for sandboxes that start are not counted. */
 const MAX_PULLS = 4;
 const RETRY_AFTER_SECONDS = 5;
 

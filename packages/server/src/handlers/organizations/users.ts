@@ -51,7 +51,7 @@ async function remove(
   const answer = () => ({ message: 'Your account is deleted' });
   await call.commit(async (change) => {
     const memberships = await listMemberships(change.db, user.id);
-    // In one order for everybody, so that no two calls wait for each other.
+    // Always in the same order, so that two calls cannot deadlock.
     const sorted = memberships.toSorted((a, b) => (a.organization.id < b.organization.id ? -1 : 1));
     for (const { organization } of sorted) await leave(change, user.id, organization);
     await deleteUser(change.db, user.id);

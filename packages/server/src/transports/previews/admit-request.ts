@@ -103,8 +103,8 @@ function isFromHere({ socket }: IncomingMessage): boolean {
 }
 
 /**
- * Browsers send a cookie along with what any page asks for, and previews of all sandboxes are of one site to them. So with a
- * cookie only pages of the same preview may ask, and people who follow a link.
+ * Browsers send a cookie with requests of any page of the same site, and all previews are one site. So a cookie admits only
+ * requests of the same preview's pages, and navigation by a link.
  */
 function isOwnPage({ headers }: IncomingMessage): boolean {
   const { host = '', origin } = headers;

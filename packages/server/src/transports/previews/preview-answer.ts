@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ERROR_STATUS, type ErrorCode } from '@svc/contract';
 import { escapeHtml } from '../docs/escape-html.ts';
 
-/** Something that the preview itself has to say, as a page for people and as JSON for everybody else. */
+/** An answer of the preview gateway itself: a page for browsers, JSON for other clients. */
 export interface PreviewAnswer {
   readonly status: number;
   readonly code: ErrorCode;

@@ -202,7 +202,7 @@ function contextOf(operation: RestOperation, request: FastifyRequest, reply: Fas
   // Created on first use: most calls end before their caller could disconnect.
   let gone: AbortController | undefined;
   let isGone = false;
-  // Also after an answer that was sent whole: what still follows something for it is to end.
+  // Also after a complete answer, so that work that still follows a source for it ends.
   reply.raw.once('close', () => {
     isGone = true;
     gone?.abort(CALLER_GONE);

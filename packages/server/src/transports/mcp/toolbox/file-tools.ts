@@ -10,7 +10,7 @@ import { readLines } from './read-lines.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** Of an image that is shown, and of a text that is edited. */
+/** The size limit of images that are shown and of texts that are edited. */
 const MAX_IMAGE_BYTES = 4 * 1024 * 1024;
 const MAX_EDITED_BYTES = 8 * 1024 * 1024;
 const SNIFFED_BYTES = 8192;
