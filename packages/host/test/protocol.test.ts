@@ -66,6 +66,9 @@ test('arguments of its own that it does not know are refused', async () => {
 
 test('an unmount is answered too, even when stdin has ended before it is done', async () => {
   assert.deepEqual(await converse('1\tunmount\t/nowhere\n'), ['1\tok\t']);
+});
+
+test('a path is absolute and has no empty, . or .. part', async () => {
   assert.deepEqual(await converse('2\tunmount\trelative\n'), ['2\terr\tEINVAL\ta path is not absolute']);
   for (const path of ['/a/../b', '/a/.', '/a//b', '/a/'])
     assert.deepEqual(await converse(`2\tunmount\t${path}\n`), [

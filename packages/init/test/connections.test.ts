@@ -106,6 +106,13 @@ test('several connections are independent and numbered', async (t) => {
   );
 });
 
+/** A ping with an unknown field that is a list in a list, and so on. */
+function nestedMessage(depth: number): Buffer {
+  const known = encode({ p: encode({}), t: 'core.ping', v: 7 }).subarray(1);
+  const unknown = [Buffer.from('637a7a7a', 'hex'), Buffer.alloc(depth, 0x81), Buffer.from([0])];
+  return Buffer.concat([Buffer.from('a4', 'hex'), ...unknown, known]);
+}
+
 test('ping, touch and what is wrong with a message are answered with the same id', async (t) => {
   const session = await (await Engine.start(t)).session();
   const pong = await session.call('core.ping');
@@ -113,6 +120,8 @@ test('ping, touch and what is wrong with a message are answered with the same id
   const first = (await session.call('core.touch')).payload['activity_seq'] as number;
   const second = (await session.call('core.touch')).payload['activity_seq'] as number;
   assert.equal(second, first + 1);
+  session.socket.write(rawFrame(99, 0, nestedMessage(16)));
+  assert.equal((await session.takeType('core.pong', 99)).id, 99);
   const kinds: [Buffer, string][] = [
     [encodeFrame(100, 'core.nonsense', {}), 'unsupported_message_type'],
     [encodeFrame(101, 'core.pong', {}, 1), 'unsupported_message_type'],
@@ -120,6 +129,7 @@ test('ping, touch and what is wrong with a message are answered with the same id
     [encodeFrame(103, 'core.exec.request', { cmd: 'true' }, 0), 'invalid_flags'],
     [rawFrame(104, 0, Buffer.from([0xff, 1, 2])), 'malformed_message'],
     [rawFrame(105, 0, Buffer.alloc(0)), 'malformed_message'],
+    [rawFrame(109, 0, nestedMessage(17)), 'malformed_message'],
     [rawFrame(106, 0, encode({ v: 0, t: 'core.ping', p: encode({}) })), 'unsupported_protocol_generation'],
     [rawFrame(107, 0, encode({ v: 7, t: 'core.exec.stdin', p: Buffer.from([0xa1]) })), 'invalid_payload'],
     [rawFrame(108, 2, encode({ v: 7, t: 'core.fs.request', p: encode({ op: 'Stat' }) })), 'invalid_payload'],

@@ -42,6 +42,9 @@ for (const spawn of ['fork', 'shared'] as const) {
       ['true', { cwd: '/etc/passwd' }, 'bad_cwd', 'ENOTDIR'],
       ['true', { user: 'no-such-user' }, 'user_setup_failed', null],
       ['true', { user: 'root:no-such-group' }, 'user_setup_failed', null],
+      // The kernel takes this id for 'leave it as it is'.
+      ['true', { user: '4294967295' }, 'user_setup_failed', null],
+      ['true', { user: 'root:4294967295' }, 'user_setup_failed', null],
       ['true', { args: ['x'.repeat(200_000)] }, 'bad_args', 'E2BIG'],
       [
         'true',

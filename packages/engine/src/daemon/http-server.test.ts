@@ -67,6 +67,8 @@ test('a malformed request is an error of the caller, not of the engine', async (
     ['POST', '/sandboxes', { spec, registryAuth: 'me:secret' }],
     ['POST', '/sandboxes', { spec, volumes: { data: 7 } }],
     ['POST', '/sandboxes', { spec, __proto__: null, bogus: 1 }],
+    ['POST', '/sandboxes', { spec, hostFolder: '..' }],
+    ['POST', '/sandboxes', { spec, hostFolder: 'mine/../theirs' }],
   ];
   for (const [method, path, body] of cases) {
     const { status, code, message } = await ask(socket, method, path, body);
