@@ -134,6 +134,20 @@ test('a decision has its number, a title, its context, the decision and its cons
   );
 });
 
+test('the list of guards names files and tests that exist', () => {
+  const list = documents.find(({ path }) => path === 'docs/internals/guards.md')?.text ?? '';
+  const tests = code.filter(({ path }) => /\.(?:test|suite)\.ts$/.test(path)).map(({ text }) => text);
+  const broken = list.split(/^## /m).flatMap((section) => {
+    const folder = `packages/${section.split('\n')[0]}`;
+    const rows = [...section.matchAll(/^\| .* \| `([^`]+)` \| (.*) \|$/gm)];
+    return rows.flatMap(([row, file = '', title = '']) =>
+      existsSync(join(ROOT, folder, file)) && tests.some((text) => text.includes(title)) ? [] : [row],
+    );
+  });
+  assert.match(list, /^## server$/m);
+  assert.deepEqual(broken, []);
+});
+
 /** As web pages of repositories name them: lower case, hyphens for spaces, no punctuation. */
 function anchors(markdown: string): string[] {
   return [...markdown.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>

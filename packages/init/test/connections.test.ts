@@ -260,6 +260,8 @@ test('the token can be read neither from the environment nor from the memory of 
   const session = await engine.session();
   const { stdout } = await shell(session, 'tr "\\0" "\\n" < /proc/1/environ; cat /proc/1/cmdline');
   assert.ok(!stdout.includes(engine.token));
+  const memory = await shell(session, 'exec 3< /proc/1/mem && echo opened');
+  assert.deepEqual([memory.stdout, memory.end.payload['code'] !== 0], ['', true]);
   const open = await session.call('core.fs.request', {
     op: { OpenFile: { path: '/proc/self/mem', options: { read: true } } },
   });

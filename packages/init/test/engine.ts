@@ -71,6 +71,9 @@ export class Engine {
       '--kill-child',
       '--mount-proc',
       '--net',
+      // As in a sandbox, where root must not look into other processes.
+      'setpriv',
+      '--bounding-set=-sys_ptrace',
       binary,
     ];
     this.child = spawn('prlimit', args, {
