@@ -6,7 +6,7 @@ import {
   encodeName,
   TYPE,
 } from '../../packages/engine/src/testing/dns-samples.ts';
-import { startSampleResolver } from '../../packages/engine/src/egress/sample-resolver.ts';
+import { startSampleResolver } from '../../packages/engine/src/testing/sample-resolver.ts';
 import { flawOfTarget, sendOutbound } from '../../packages/server/src/outbound/send-outbound.ts';
 
 /**

@@ -2,7 +2,7 @@ import { addressRecord, encodeAnswer, encodeName } from '../../packages/engine/s
 import {
   startSampleResolver,
   type SampleResolver,
-} from '../../packages/engine/src/egress/sample-resolver.ts';
+} from '../../packages/engine/src/testing/sample-resolver.ts';
 
 export type { SampleResolver };
 export const PUBLIC_NAME = 'public.example';

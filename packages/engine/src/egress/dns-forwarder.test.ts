@@ -14,7 +14,7 @@ import { listenForDns } from './dns-listeners.ts';
 import { addressRecord, encodeAnswer, encodeQuery, TYPE } from '../testing/dns-samples.ts';
 import { QUERY_LIMITS, type QueryLimits } from './query-semaphore.ts';
 import { fixedResolvers, type Resolver } from './resolvers.ts';
-import { startSampleResolver } from './sample-resolver.ts';
+import { startSampleResolver } from '../testing/sample-resolver.ts';
 
 const NXDOMAIN = 3;
 const SERVFAIL = 2;

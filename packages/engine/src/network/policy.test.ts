@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { Network } from '@svc/contract';
 import { formatAddress } from '../policy/address.ts';
-import { startSampleResolver } from '../egress/sample-resolver.ts';
+import { startSampleResolver } from '../testing/sample-resolver.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';

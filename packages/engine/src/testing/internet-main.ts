@@ -7,7 +7,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { addressRecord, encodeAnswer, TYPE } from './dns-samples.ts';
-import { startSampleResolver } from '../egress/sample-resolver.ts';
+import { startSampleResolver } from './sample-resolver.ts';
 
 const [address = '', publicAddress = '', privateAddress = '', publicIpv6Address = ''] = process.argv.slice(2);
 const print = (line: string) => process.stdout.write(`${line}\n`);

@@ -1,8 +1,8 @@
 import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { LengthFrames, frame } from './length-frames.ts';
-import type { Resolver } from './resolvers.ts';
+import { LengthFrames, frame } from '../egress/length-frames.ts';
+import type { Resolver } from '../egress/resolvers.ts';
 
 export interface SampleResolver extends Resolver, AsyncDisposable {
   /** Number of open TCP connections. */
