@@ -69,5 +69,5 @@ test('tests that rows refer to exist', () => {
 
 /** Of the tests of a file, as they are written. */
 function titlesIn(text: string): readonly string[] {
-  return [...text.matchAll(/\btest\(\s*(['"`])(.*?)\1,/g)].map(([, , title = '']) => title);
+  return [...text.matchAll(/\btest(?:Once)?\(\s*(['"`])(.*?)\1,/g)].map(([, , title = '']) => title);
 }
