@@ -108,6 +108,8 @@ async function runFile(file: string): Promise<void> {
   const mark = randomUUID();
   for await (const event of eventsOf(join(ROOT, file), mark, FILE_TIMEOUT_MS)) result.take(event);
   result.end(await endLeftProcesses(mark));
+  // After each file, so that a run that is interrupted keeps them.
+  times.save(tally.durations());
 }
 
 /** The files of a group that failed, did not finish, or may have left processes running: each is run again by itself. */

@@ -98,6 +98,13 @@ test('the time of each file is saved, and that of the suite when all files ran',
   ]);
 });
 
+test('a run that is killed keeps the times of the files that had ended', () => {
+  const kills = `test('kills the runner', () => process.kill(process.ppid, 'SIGKILL'));`;
+  const { status, saved } = runTests({ 'a.test.ts': PASSES, 'b.serial.test.ts': kills });
+  assert.equal(status, null);
+  assert.deepEqual(Object.keys(saved), ['test/a.test.ts']);
+});
+
 test('when many files fail none is run again', () => {
   const fails = `test('breaks', () => { throw new Error('always'); });`;
   const names = ['a', 'b', 'c', 'd'].map((name) => [`${name}.test.ts`, fails]);
