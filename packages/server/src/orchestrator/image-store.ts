@@ -3,7 +3,7 @@ import type { FetchedImage, FetchProgress, HeldImagesView, PullImage } from '@sv
 /**
  * The part of the orchestrator that keeps images.
  * - `pullImage` fetches an image ahead, for sandboxes of the same `scope`; the policy says whether one that is there is asked for
- *   again. A caller that aborts it gives up; callers that wait for the same image do not.
+ *   again. A caller that aborts stops waiting; other callers still get the image.
  * - `listHeldImages` lists the images that a scope holds, having pulled or used them, and their sizes.
  * - `releaseImage` gives one up, unless something that was made for the scope uses it (`image_in_use`). It stays while another scope
  *   holds it.
