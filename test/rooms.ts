@@ -70,6 +70,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'webhooks',
     'sandboxes',
     'processes',
+    'files',
     'code',
     'access',
     'dispatch',

@@ -38,6 +38,8 @@ export const ERROR_DESCRIPTIONS = {
   precondition_failed:
     'Another caller changed it since it was read. Read it again, then repeat the change with its new ETag.',
   payload_too_large: 'The body is larger than the limit that the message names.',
+  range_not_satisfiable:
+    'The range begins behind the end of the file. `Content-Range` of the answer says how long it is.',
   isolation_unavailable:
     'This host lacks the isolation class that was asked for. `svc doctor` says why; protection is never weakened silently.',
   snapshot_ineligible:

@@ -32,6 +32,7 @@ export const ERROR_STATUS = {
   context_lost: 409,
   precondition_failed: 412,
   payload_too_large: 413,
+  range_not_satisfiable: 416,
   isolation_unavailable: 422,
   snapshot_ineligible: 422,
   quota_exceeded: 429,

@@ -34,6 +34,7 @@ const IS_TRANSIENT: Readonly<Record<ErrorCode, boolean>> = {
   context_lost: false,
   precondition_failed: false,
   payload_too_large: false,
+  range_not_satisfiable: false,
   isolation_unavailable: false,
   snapshot_ineligible: false,
   // It has the same status as rate_limited, but only the caller can make room.

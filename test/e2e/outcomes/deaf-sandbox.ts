@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { waitUntil } from '@svc/contract/testing';
 import type { RestOperationName } from '@svc/contract/rest';
 import { TestSandbox } from '../../engine/sandbox-fixture.ts';
+import { ALL_FILE_OPERATIONS, FILE_REQUESTS } from './file-requests.ts';
 import { Outcomes } from './outcomes.ts';
 import { one, REQUESTS, startIn, TALKING } from './process-requests.ts';
 import type { Parts, Reply, World } from './world.ts';
@@ -33,6 +34,8 @@ export async function askDeafSandbox(world: World): Promise<void> {
     for (const operation of ASKING) ask(operation, { ...REQUESTS[operation], ...one(unheard) });
     ask('processes.start', { params, body: { cmd: 'true' } });
     ask('lifecycle.keepAlive', { params });
+    for (const operation of ALL_FILE_OPERATIONS)
+      ask(operation, { ...FILE_REQUESTS[operation]('/etc/passwd'), params });
   }
 }
 
@@ -40,7 +43,12 @@ export async function askDeafSandbox(world: World): Promise<void> {
 export const deafSandbox = new Outcomes();
 
 deafSandbox.phase('processes of a sandbox that does not answer');
-for (const operation of ['processes.start', 'lifecycle.keepAlive', ...ASKING] as const) {
+for (const operation of [
+  'processes.start',
+  'lifecycle.keepAlive',
+  ...ASKING,
+  ...ALL_FILE_OPERATIONS,
+] as const) {
   deafSandbox.add(operation, 'unavailable', async (_call, _world, way) => {
     const answer = await answers.get(`${operation} ${way}`);
     assert.ok(answer);

@@ -89,6 +89,13 @@ export const EXCLUDED_OUTCOMES: readonly ExcludedOutcome[] = [
     reason: 'a folder that it has just made has to be removed before it makes the next one in it',
   },
   {
+    operations: ['files.list', 'files.stat'],
+    outcome: 'forbidden',
+    only: 'key',
+    reason:
+      'root of a sandbox may see all that a file system of its own holds; one of another kind may refuse',
+  },
+  {
     operations: ['volumeFiles.list', 'volumeFiles.read', 'volumeFiles.stat', 'volumeFiles.exists'],
     outcome: 'forbidden',
     only: 'key',

@@ -1,8 +1,12 @@
 import { code } from './code.ts';
 import { deafSandbox } from './deaf-sandbox.ts';
+import { files } from './files.ts';
 import { lifecycle } from './lifecycle.ts';
 import { previews } from './previews.ts';
 import { processes } from './processes.ts';
 import { runOutcomes } from './run-outcomes.ts';
 
-runOutcomes([processes, code, previews, lifecycle, deafSandbox], ['--preview-domain', 'preview.example']);
+runOutcomes(
+  [processes, files, code, previews, lifecycle, deafSandbox],
+  ['--preview-domain', 'preview.example'],
+);

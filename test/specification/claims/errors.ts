@@ -139,6 +139,15 @@ export const requestErrorClaims: readonly Claim[] = [
     inPlain('PATCH', '', { name: 'x'.repeat(3 << 20) }),
   ),
   answered(
+    'range_not_satisfiable',
+    'The range begins behind the end of the file',
+    'the bytes of a file from 1 TB on',
+    async (ground) =>
+      await ground.rest('GET', `/sandboxes/${(await plainBox(ground)).id}/files/content?path=/etc/hosts`, {
+        headers: { range: 'bytes=1000000000000-' },
+      }),
+  ),
+  answered(
     'precondition_failed',
     'It was changed since it was read',
     'an `If-Match` of another version',

@@ -17,6 +17,19 @@ const MISSING = new Set(['ENOENT', 'ENOTDIR']);
 const PERMISSIONS = 0o7777;
 const RANDOM_BYTES = 8;
 
+/** Bytes from `start` up to, and without, `end`; at most `windowBytes` are asked for at once. */
+export interface ContentPart {
+  readonly start?: number;
+  readonly end?: number;
+  readonly windowBytes?: number;
+}
+
+export interface ReplacementOptions {
+  readonly mode?: number;
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
 /**
  * Files of a sandbox. Every call may fail with FileFailed (the sandbox's answer) or ChannelError (no usable answer), and
  * rejects at once when its signal aborts. Content is asked for in windows, so a slow reader of a file delays no other call.
@@ -191,11 +204,17 @@ export class ChannelFiles {
     }
   }
 
-  /** The whole content behind a handle, which stays open. */
-  async *readHandle(handle: number, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
-    let offset = 0;
+  /** The content behind a handle, which stays open; whole, unless a part is asked for. */
+  async *readHandle(
+    handle: number,
+    signal?: AbortSignal,
+    { start = 0, end = Infinity, windowBytes = READ_WINDOW_BYTES }: ContentPart = {},
+  ): AsyncGenerator<Uint8Array, void> {
+    let offset = start;
+    let askedBytes = 0;
     const readAhead = () => {
-      const window = this.read(handle, offset, READ_WINDOW_BYTES, signal);
+      askedBytes = Math.min(windowBytes, end - offset);
+      const window = this.read(handle, offset, askedBytes, signal);
       // The read ahead may fail before the reader awaits it, or after it has stopped: that must not be an unhandled rejection.
       window.catch(() => undefined);
       return window;
@@ -205,7 +224,7 @@ export class ChannelFiles {
       const chunks = await ahead;
       const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
       offset += length;
-      const isLast = length < READ_WINDOW_BYTES;
+      const isLast = length < askedBytes || offset >= end;
       if (!isLast) ahead = readAhead();
       yield* chunks;
       if (isLast) return;
@@ -236,20 +255,21 @@ export class ChannelFiles {
 
   /**
    * Creates or replaces a file atomically: readers see the old one until the new one is complete, and nothing is left when the
-   * content, the caller or the connection fails. The mode of a replaced file stays unless given; a link is replaced itself.
+   * content, the caller or the connection fails. Mode and owner of a replaced file stay unless given; a link is replaced itself.
    */
   async replaceFile(
     path: string,
     content: Uint8Array | AsyncIterable<Uint8Array>,
-    options: { mode?: number } = {},
+    options: ReplacementOptions = {},
     signal?: AbortSignal,
   ): Promise<void> {
-    const mode = options.mode ?? (await this.#modeOf(path, signal));
+    const { mode, uid, gid } = { ...(await this.#keptOf(path, signal)), ...options };
     const partial = `${path.slice(0, path.lastIndexOf('/') + 1)}.svc-partial-${randomName()}`;
     const flags = { write: true, createNew: true, temporary: true };
     const handle = await this.open(partial, mode === undefined ? flags : { ...flags, mode }, signal);
     try {
       await this.write(handle, 0, content instanceof Uint8Array ? once(content) : content, signal);
+      if (uid !== undefined || gid !== undefined) await this.fsetstat(handle, { uid, gid, mode }, signal);
       await this.rename(partial, path, signal);
     } catch (error) {
       this.release(handle);
@@ -258,12 +278,15 @@ export class ChannelFiles {
     await this.closeHandle(handle, signal);
   }
 
-  /** Undefined when there is no such file. */
-  async #modeOf(path: string, signal: AbortSignal | undefined): Promise<number | undefined> {
+  /** What a file hands on to the one that replaces it; nothing when there is none. */
+  async #keptOf(path: string, signal: AbortSignal | undefined): Promise<ReplacementOptions> {
     try {
-      return (await this.stat(path, {}, signal)).mode & PERMISSIONS;
+      const { mode, uid, gid } = await this.stat(path, {}, signal);
+      // A new file is root's already.
+      const isOwned = uid !== 0 || gid !== 0;
+      return { mode: mode & PERMISSIONS, ...(isOwned ? { uid, gid } : {}) };
     } catch (error) {
-      if (isMissing(error)) return undefined;
+      if (isMissing(error)) return {};
       throw error;
     }
   }

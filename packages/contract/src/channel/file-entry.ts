@@ -17,12 +17,12 @@ export interface FileEntry {
 
 /** What to change of a file; times in whole seconds. */
 export interface FileAttributes {
-  readonly mode?: number;
-  readonly uid?: number;
-  readonly gid?: number;
-  readonly size?: number;
-  readonly atime?: number;
-  readonly mtime?: number;
+  readonly mode?: number | undefined;
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
+  readonly size?: number | undefined;
+  readonly atime?: number | undefined;
+  readonly mtime?: number | undefined;
 }
 
 export interface OpenFlags {

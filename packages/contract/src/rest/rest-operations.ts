@@ -4,6 +4,7 @@ import { capabilityOperations } from './capabilities.ts';
 import { codeOperations } from './code.ts';
 import { credentialOperations } from './api-keys-and-tokens.ts';
 import { eventOperations } from './events.ts';
+import { fileOperations } from './files.ts';
 import { identityProviderOperations } from './identity-provider.ts';
 import { imageOperations } from './images.ts';
 import { lifecycleOperations } from './lifecycle.ts';
@@ -35,6 +36,7 @@ export const REST_OPERATIONS = {
   ...logOperations,
   ...processOperations,
   ...codeOperations,
+  ...fileOperations,
   ...networkOperations,
   ...lifecycleOperations,
   ...portOperations,

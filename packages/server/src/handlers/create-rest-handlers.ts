@@ -7,6 +7,7 @@ import { capabilityHandlers, type CapabilityParts } from './server/capabilities.
 import { codeHandlers, type CodeParts } from './code/rest-code.ts';
 import { credentialHandlers } from './credentials/api-keys-and-tokens.ts';
 import { eventHandlers } from './organizations/events.ts';
+import { fileHandlers } from './files/rest-files.ts';
 import { imageHandlers, type ImageParts } from './images/images.ts';
 import { logHandlers } from './sandboxes/logs.ts';
 import { memberHandlers } from './organizations/members.ts';
@@ -59,6 +60,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...codeHandlers(parts),
     ...credentialHandlers(database),
     ...eventHandlers(database),
+    ...fileHandlers(parts),
     ...identityProviderHandlers(parts),
     ...imageHandlers(parts),
     ...lifecycleHandlers(parts),

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
-import { ChannelError, FileFailed, PlatformError, type ChannelFiles } from '@svc/contract';
+import { PlatformError, type ChannelFiles } from '@svc/contract';
 import type { CallMetrics } from '../../accounting/call-metrics.ts';
+import { explainFileFailure } from '../../files/explain-file-failure.ts';
 import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
 import type { Database } from '../../store/database.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
@@ -46,7 +47,7 @@ export class SandboxFiles {
         try {
           return await work(channel.files, absolute);
         } catch (error) {
-          throw await explain(channels, record.id, absolute, error);
+          throw await explainFileFailure(channels, record.id, absolute, error);
         }
       });
       end('success');
@@ -58,30 +59,7 @@ export class SandboxFiles {
   }
 }
 
-function workdirOf({ spec, resolved }: SandboxRecord): string {
+/** Where relative paths begin. */
+export function workdirOf({ spec, resolved }: SandboxRecord): string {
   return posix.resolve('/', resolved?.workdir ?? spec.runtime?.workdir ?? '/');
-}
-
-async function explain(
-  channels: ChannelPool,
-  sandboxId: string,
-  path: string,
-  error: unknown,
-): Promise<unknown> {
-  if (error instanceof FileFailed) {
-    const { platformCode: code, errnoName, message } = error;
-    return new PlatformError(code, `${path}: ${message}`, {
-      details: { path, errno: errnoName },
-      cause: error,
-    });
-  }
-  if (!(error instanceof ChannelError)) return error;
-  if (error.kind === 'refused' || error.kind === 'unsupported') {
-    return new PlatformError('invalid_request', `${path}: the sandbox refused: ${error.message}`, {
-      cause: error,
-    });
-  }
-  const reason = await channels.explainBreak(sandboxId);
-  if (reason !== undefined) return reason;
-  return new PlatformError('unavailable', 'the connection to the sandbox broke; try again', { cause: error });
 }

@@ -31,6 +31,9 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'processes.start': () => ({ cmd: 'true' }),
   'processes.signal': () => ({ signal: 'SIGKILL' }),
   'processes.resize': () => ({ rows: 1, cols: 1 }),
+  'files.makeFolder': () => ({ path: '/intruder' }),
+  'files.move': () => ({ from: '/a', to: '/b' }),
+  'files.change': () => ({ path: '/a', mode: '0777' }),
   'code.run': () => ({ language: 'python', code: '1' }),
   'code.stream': () => ({ language: 'python', code: '1' }),
   'contexts.create': () => ({ language: 'python' }),
@@ -159,7 +162,8 @@ function headersOf({ headers }: RestOperation): Readonly<Record<string, string>>
 }
 
 function queryOf(name: RestOperationName): string {
-  return name === 'organizations.checkSandboxSlug' ? '?sandbox_slug=some-slug' : '';
+  if (name === 'organizations.checkSandboxSlug') return '?sandbox_slug=some-slug';
+  return 'path' in REST_OPERATIONS[name].query.properties ? '?path=/a' : '';
 }
 
 function hasRequired(schema: object): boolean {

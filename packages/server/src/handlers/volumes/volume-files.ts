@@ -6,12 +6,12 @@ import {
   decodeVolumePath,
   FILE_PATH_HEADER,
   FILE_RECURSIVE_HEADER,
-  type ByteSource,
   type VolumeFileInfo,
 } from '@svc/contract/rest';
 import { eachLimited } from '../../tasks/each-limited.ts';
 import { ensureMade, type VolumeMaker } from '../../volumes/make-volume.ts';
 import { changeFile } from './change-file.ts';
+import { followUpload } from '../../dispatch/follow-upload.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import { requireActive, requireVolume } from './volume-checks.ts';
@@ -156,35 +156,6 @@ async function exists(
     }
     throw error;
   }
-}
-
-interface Upload {
-  readonly content: ByteSource;
-  readonly bytes: () => number;
-  /** The error on the caller's side. */
-  readonly failure: () => unknown;
-}
-
-function followUpload(body: ByteSource): Upload {
-  let bytes = 0;
-  let failure: unknown;
-  const chunks = body[Symbol.asyncIterator]();
-  // Wraps reading alone: the consumer of the chunks may throw an error of its own to stop.
-  const readChunk = async () => {
-    try {
-      return await chunks.next();
-    } catch (error) {
-      failure = error;
-      throw error;
-    }
-  };
-  async function* content(): AsyncGenerator<Uint8Array> {
-    for (let next = await readChunk(); next.done !== true; next = await readChunk()) {
-      bytes += next.value.length;
-      yield next.value;
-    }
-  }
-  return { content: content(), bytes: () => bytes, failure: () => failure };
 }
 
 function toFileInfo(entry: VolumeEntry): VolumeFileInfo {

@@ -36,6 +36,7 @@ const MAX_AT_ONCE = 4;
 /** One organization gets no more than one of so many parts. */
 const SHARES = 2;
 const RETRY_AFTER_SECONDS = 1;
+const PARTIAL_CONTENT = 206;
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
@@ -124,6 +125,8 @@ async function answer(
   }
   const { output } = result;
   reply.code(operation.status);
+  // A handler that answers with a part of something says which.
+  if (reply.hasHeader('content-range')) reply.code(PARTIAL_CONTENT);
   // The handler's output is of the kind that the table says.
   if (operation.output === BYTES) return await sendBytes(reply, output as ByteSource);
   if (operation.output === EVENT_STREAM) {

@@ -1,0 +1,295 @@
+import { posix } from 'node:path';
+import { FileFailed, PlatformError, type ChannelFiles, type FileEntry } from '@svc/contract';
+import type { ChannelPool } from '../orchestrator/channel-pool.ts';
+import { boundedBy } from '../processes/explain-failure.ts';
+import { eachLimited } from '../tasks/each-limited.ts';
+import { explainFileFailure } from './explain-file-failure.ts';
+import { GuestUsers, type GuestUser, type OwnerIds } from './guest-users.ts';
+import { openContent, type FileContent } from './open-content.ts';
+import { walkFolder, type Walk } from './walk-folder.ts';
+
+const PERMISSIONS = 0o7777;
+const MS_PER_SECOND = 1000;
+/** How many links are looked up at once for one list. */
+const MAX_LOOKUPS = 8;
+const FOLDER_MODE = 0o755;
+
+/** A place in a running sandbox; the path is absolute. */
+export interface FilePlace {
+  readonly sandboxId: string;
+  readonly path: string;
+}
+
+export type FileKind = FileEntry['kind'];
+
+/** A file, folder or link of a sandbox. Of a link everything but `link` is about the link itself. */
+export interface FileInfo {
+  readonly path: string;
+  readonly kind: FileKind;
+  readonly size: number;
+  /** Permission bits. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Names; the number where there is none. */
+  readonly owner: string;
+  readonly group: string;
+  readonly modifiedAt: string | null;
+  /** Where a link ends, with all links resolved; null when that is missing, and for others. */
+  readonly link: LinkEnd | null;
+}
+
+export interface LinkEnd {
+  readonly target: string;
+  readonly kind: FileKind;
+  readonly mode: number;
+}
+
+export interface OwnerAndMode {
+  /** `user` or `user:group`, names of the sandbox or numbers. */
+  readonly owner?: string | undefined;
+  /** Permission bits. */
+  readonly mode?: number | undefined;
+}
+
+export interface NewEntryOptions extends OwnerAndMode {
+  /** Makes the folders that lead to it, too, with the same owner. */
+  readonly parents?: boolean | undefined;
+}
+
+/**
+ * Files of running sandboxes, with the rights of root in them. Callers have checked that the sandbox is theirs, and record what was
+ * changed. Errors are PlatformErrors that name the path.
+ */
+export class GuestFiles {
+  readonly #channels: Pick<ChannelPool, 'get' | 'explainBreak'>;
+
+  constructor(channels: Pick<ChannelPool, 'get' | 'explainBreak'>) {
+    this.#channels = channels;
+  }
+
+  async stat(place: FilePlace, signal: AbortSignal): Promise<FileInfo> {
+    return await this.#use(place, (files) => describe(files, place.path, boundedBy(signal)));
+  }
+
+  /** Each folder before its content, by name. A link as the place itself is followed. */
+  async list(place: FilePlace, walk: Walk, signal: AbortSignal): Promise<readonly FileInfo[]> {
+    return await this.#use(place, async (files) => {
+      const { kind } = await files.stat(place.path, {}, boundedBy(signal));
+      if (kind !== 'dir') throw new FileFailed('is no folder', 'EINVAL');
+      const entries: FileEntry[] = [];
+      for await (const entry of walkFolder(files, place.path, walk, signal)) {
+        if (entries.push(entry) >= walk.limit) break;
+      }
+      return await describeAll(files, entries, signal);
+    });
+  }
+
+  /** The content is read as it is taken, and its handle is closed when it ends or the signal aborts. */
+  async read(
+    place: FilePlace,
+    { range }: { readonly range?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<FileContent> {
+    const explain = (error: unknown) =>
+      explainFileFailure(this.#channels, place.sandboxId, place.path, error);
+    return await this.#use(place, (files) =>
+      openContent(files, { path: place.path, range, explain }, signal),
+    );
+  }
+
+  /**
+   * Creates or replaces a file: readers see the old one until the new one is complete, and nothing is left of a write that fails.
+   * Owner and mode of a replaced file stay unless given; a new one is root's, 0644. A link is replaced itself.
+   */
+  async write(
+    place: FilePlace,
+    content: AsyncIterable<Uint8Array>,
+    { owner, mode, parents = false }: NewEntryOptions,
+    signal: AbortSignal,
+  ): Promise<FileInfo> {
+    const { path } = place;
+    return await this.#use(place, async (files) => {
+      const ids = await idsOf(files, owner, boundedBy(signal));
+      const before = await find(files, path, boundedBy(signal));
+      if (before?.kind === 'dir') throw new FileFailed('is a folder', 'EISDIR');
+      if (before === undefined && parents) await makeParents(files, path, ids, signal);
+      await files.replaceFile(path, content, { ...ids, ...(mode === undefined ? {} : { mode }) }, signal);
+      return await describe(files, path, signal);
+    });
+  }
+
+  /** @throws PlatformError `name_already_exists` when there is something at the path */
+  async makeFolder(
+    place: FilePlace,
+    { owner, mode = FOLDER_MODE, parents = false }: NewEntryOptions,
+    callerSignal: AbortSignal,
+  ): Promise<FileInfo> {
+    const { path } = place;
+    return await this.#use(place, async (files) => {
+      const signal = boundedBy(callerSignal);
+      const ids = await idsOf(files, owner, signal);
+      await requireFree(files, path, signal);
+      if (parents) await makeParents(files, path, ids, signal);
+      else await files.stat(posix.dirname(path), {}, signal);
+      await files.mkdir(path, { mode }, signal);
+      await files.setStat(path, { ...ids, mode }, {}, signal);
+      return await describe(files, path, signal);
+    });
+  }
+
+  /** @throws PlatformError `name_already_exists` when there is something at `to`, unless it may be overwritten */
+  async move(
+    { sandboxId, path: from }: FilePlace,
+    to: string,
+    {
+      owner,
+      parents = false,
+      overwrite = false,
+    }: Omit<NewEntryOptions, 'mode'> & { readonly overwrite?: boolean | undefined },
+    callerSignal: AbortSignal,
+  ): Promise<FileInfo> {
+    await this.stat({ sandboxId, path: from }, callerSignal);
+    return await this.#use({ sandboxId, path: to }, async (files) => {
+      const signal = boundedBy(callerSignal);
+      if (!overwrite) await requireFree(files, to, signal);
+      if (parents) await makeParents(files, to, await idsOf(files, owner, signal), signal);
+      await files.rename(from, to, signal);
+      return await describe(files, to, signal);
+    });
+  }
+
+  async remove(
+    place: FilePlace,
+    { recursive }: { readonly recursive: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { path } = place;
+    await this.#use(place, async (files) => {
+      const { kind } = await files.stat(path, { followSymlink: false }, boundedBy(signal));
+      if (kind === 'dir') await files.removeDir(path, { recursive }, signal);
+      else await files.remove(path, signal);
+    });
+  }
+
+  /** Follows links, like `chown` and `chmod`. */
+  async change(
+    place: FilePlace,
+    { owner, mode }: OwnerAndMode,
+    callerSignal: AbortSignal,
+  ): Promise<FileInfo> {
+    return await this.#use(place, async (files) => {
+      const signal = boundedBy(callerSignal);
+      const ids = await idsOf(files, owner, signal);
+      await files.setStat(place.path, { ...ids, mode }, {}, signal);
+      return await describe(files, place.path, signal);
+    });
+  }
+
+  /** By name or number. */
+  async findUser(sandboxId: string, user: string, signal: AbortSignal): Promise<GuestUser | undefined> {
+    return await this.#use({ sandboxId, path: '/etc/passwd' }, async (files) =>
+      (await GuestUsers.read(files, boundedBy(signal))).find(user),
+    );
+  }
+
+  async #use<T>({ sandboxId, path }: FilePlace, work: (files: ChannelFiles) => Promise<T>): Promise<T> {
+    const channel = await this.#channels.get(sandboxId);
+    try {
+      return await work(channel.files);
+    } catch (error) {
+      throw await explainFileFailure(this.#channels, sandboxId, path, error);
+    }
+  }
+}
+
+async function idsOf(
+  files: ChannelFiles,
+  owner: string | undefined,
+  signal: AbortSignal,
+): Promise<OwnerIds | undefined> {
+  return owner === undefined ? undefined : (await GuestUsers.read(files, signal)).idsOf(owner);
+}
+
+/** A link counts as itself. Undefined when there is nothing. */
+async function find(files: ChannelFiles, path: string, signal: AbortSignal): Promise<FileEntry | undefined> {
+  try {
+    return await files.stat(path, { followSymlink: false }, signal);
+  } catch (error) {
+    if (error instanceof FileFailed && error.errnoName === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function requireFree(files: ChannelFiles, path: string, signal: AbortSignal): Promise<void> {
+  const there = await find(files, path, signal);
+  if (there === undefined) return;
+  const kind = there.kind === 'dir' ? 'folder' : there.kind === 'symlink' ? 'link' : 'file';
+  const message = `${path}: there is a ${kind} already; remove it first, or choose another path`;
+  throw new PlatformError('name_already_exists', message, { details: { path, errno: 'EEXIST', kind } });
+}
+
+/** Makes the folders that lead to a path; those that are there stay as they are. */
+async function makeParents(
+  files: ChannelFiles,
+  path: string,
+  ids: OwnerIds | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  const missing: string[] = [];
+  let folder = posix.dirname(path);
+  while (folder !== '/' && (await find(files, folder, signal)) === undefined) {
+    missing.unshift(folder);
+    folder = posix.dirname(folder);
+  }
+  for (const each of missing) {
+    await files.mkdir(each, {}, signal);
+    if (ids !== undefined) await files.setStat(each, ids, {}, signal);
+  }
+}
+
+async function describe(files: ChannelFiles, path: string, signal: AbortSignal): Promise<FileInfo> {
+  const entry = await files.stat(path, { followSymlink: false }, signal);
+  const [info] = await describeAll(files, [{ ...entry, path }], signal);
+  if (info === undefined) throw new Error('a described entry is missing');
+  return info;
+}
+
+async function describeAll(
+  files: ChannelFiles,
+  entries: readonly FileEntry[],
+  signal: AbortSignal,
+): Promise<readonly FileInfo[]> {
+  // Most files are root's, whose name needs no look into the sandbox.
+  const isNamed = entries.some(({ uid, gid }) => uid !== 0 || gid !== 0);
+  const users = isNamed ? await GuestUsers.read(files, signal) : null;
+  const ends = new Map<string, LinkEnd | null>();
+  const links = entries.filter(({ kind }) => kind === 'symlink');
+  await eachLimited(links, MAX_LOOKUPS, async ({ path }) => {
+    ends.set(path, await findLinkEnd(files, path, signal));
+  });
+  return entries.map(({ path, kind, size, mode, uid, gid, modifiedSeconds }) => ({
+    path,
+    kind,
+    size,
+    mode: mode & PERMISSIONS,
+    uid,
+    gid,
+    owner: uid === 0 ? 'root' : (users?.userName(uid) ?? String(uid)),
+    group: gid === 0 ? 'root' : (users?.groupName(gid) ?? String(gid)),
+    modifiedAt: modifiedSeconds === null ? null : new Date(modifiedSeconds * MS_PER_SECOND).toISOString(),
+    link: ends.get(path) ?? null,
+  }));
+}
+
+async function findLinkEnd(files: ChannelFiles, path: string, signal: AbortSignal): Promise<LinkEnd | null> {
+  try {
+    const target = await files.realPath(path, signal);
+    const { kind, mode } = await files.stat(target, {}, signal);
+    return { target, kind, mode: mode & PERMISSIONS };
+  } catch (error) {
+    // Its target is missing, out of reach, or the link itself again.
+    if (error instanceof FileFailed) return null;
+    throw error;
+  }
+}
