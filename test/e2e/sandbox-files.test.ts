@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:http';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { TestServer } from './start-server.ts';
@@ -211,4 +211,68 @@ test('a folder is no file, and a FIFO is not waited for', async () => {
   assert.equal((await put('/tmp', 'x')).status, 400);
   assert.equal((await get('/tmp/fifo')).status, 400);
   assert.equal((await send('GET', `${files}${at('/etc/hostname')}`)).status, 400);
+});
+
+describe('a link', () => {
+  const link = async (body: object): Promise<string> =>
+    `${server.url}${String((await json(await post('links', body)))['address'])}`;
+  const PAGE = { origin: 'https://elsewhere.example', 'sec-fetch-site': 'cross-site' };
+
+  test('reads its file from a page of any origin, as a download', async () => {
+    await put('/tmp/é "x".txt', 'linked');
+    const url = await link({ path: '/tmp/é "x".txt', method: 'GET' });
+    const response = await send('GET', url, { headers: { ...PAGE, range: 'bytes=0-3' } });
+    assert.deepEqual([response.status, await response.text()], [206, 'link']);
+    assert.equal(response.headers.get('access-control-allow-origin'), '*');
+    const disposition = response.headers.get('content-disposition');
+    assert.equal(disposition, "attachment; filename*=UTF-8''%C3%A9%20%22x%22.txt");
+    const preflight = await send('OPTIONS', url, {
+      headers: { ...PAGE, 'access-control-request-method': 'PUT' },
+    });
+    assert.deepEqual(
+      [preflight.status, preflight.headers.get('access-control-allow-methods')],
+      [204, 'GET, PUT'],
+    );
+    // What is no link stays closed to them.
+    const other = await send('GET', `${files}/content${at('/tmp/é "x".txt')}`, { headers: PAGE });
+    assert.equal(other.status, 403);
+  });
+
+  test('writes its file with the owner and mode that it was made for, and is an event', async () => {
+    const url = await link({ path: 'up/load', method: 'PUT', owner: 'worker', mode: '0600', parents: true });
+    const written = await json(await send('PUT', url, { body: 'sent', headers: PAGE }));
+    assert.partialDeepStrictEqual(written, { path: '/desk/up/load', owner: 'worker', mode: '0600', size: 4 });
+    const [event] = (await json(await send('GET', `${server.url}/v1/events?limit=1`))).data;
+    assert.partialDeepStrictEqual(event, { event_type: 'file_written' });
+    assert.partialDeepStrictEqual(event?.['payload'], { path: '/desk/up/load', bytes: 4, by_link: true });
+  });
+
+  test('is refused for any other file, method, time, owner or sandbox', async () => {
+    const url = new URL(await link({ path: '/etc/hosts', method: 'GET' }));
+    const changes: [string, string][] = [
+      ['path', '/etc/passwd'],
+      ['expires', '99999999999'],
+      ['by', 'user.x'],
+      ['sandbox_id', '00000000-0000-4000-8000-000000000000'],
+      ['signature', 'x'],
+    ];
+    for (const [field, value] of changes) {
+      const changed = new URL(url);
+      changed.searchParams.set(field, value);
+      assert.equal((await send('GET', changed.href)).status, 403, field);
+    }
+    assert.equal((await send('PUT', url.href, { body: 'x' })).status, 403);
+    const upload = new URL(await link({ path: '/tmp/up', method: 'PUT' }));
+    upload.searchParams.set('mode', '4777');
+    assert.equal((await send('PUT', upload.href, { body: 'x' })).status, 403);
+    assert.equal((await post('links', { path: '/a', method: 'GET', mode: '0644' })).status, 400);
+  });
+
+  test('ends at its time', async () => {
+    const url = await link({ path: '/etc/hosts', method: 'GET', expires_in_secs: 1 });
+    let answer = await send('GET', url);
+    const hasEnded = async () => (answer = await send('GET', url)).status === 403;
+    await waitUntil(hasEnded, { timeoutMs: 60_000, what: 'the link has ended' });
+    assert.match(await answer.text(), /The link ended at/);
+  });
 });

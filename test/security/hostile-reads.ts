@@ -31,6 +31,7 @@ export const READS: Readonly<Record<Read, readonly string[] | string>> = {
   'files.list': NO_SURFACE,
   'files.stat': NO_SURFACE,
   'files.read': 'the bytes of a file, which are its own',
+  'files.readByLink': 'the bytes of a file, which are its own',
   'network.log': ['net log box'],
   'network.follow': ['/sandboxes/{sandbox_id}/network'],
   'previews.list': ['preview ls box'],

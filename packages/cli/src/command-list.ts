@@ -27,6 +27,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       { name: 'logs', summary: 'show what a sandbox wrote', load: () => import('./commands/logs.ts') },
       { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
       {
+        name: 'link',
+        summary: 'make a link to a file of a sandbox',
+        load: () => import('./commands/link.ts'),
+      },
+      {
         name: 'open',
         summary: 'open a port of a sandbox in a browser',
         load: () => import('./commands/open.ts'),

@@ -14,6 +14,7 @@ export type { CommandOptions } from './sandbox/command-options.ts';
 export type { Commands, RunOptions, StartOptions } from './sandbox/commands.ts';
 export type { DetachedOptions, DetachedOutput, DetachedProcess } from './sandbox/detached-process.ts';
 export type { ExecResult } from './sandbox/exec-result.ts';
+export type { FileLink, LinkOptions } from './sandbox/file-link.ts';
 export type { FileInfo, Files, WriteOptions } from './sandbox/files.ts';
 export type { FileChange, FileWatch, WatchOptions } from './sandbox/file-watch.ts';
 export type { LogEntry, LogOptions, LogSource } from './sandbox/logs.ts';

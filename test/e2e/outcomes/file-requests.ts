@@ -1,7 +1,8 @@
 import type { RestOperationName } from '@svc/contract/rest';
 import type { Parts } from './world.ts';
 
-export type FileOperation = Extract<RestOperationName, `files.${string}`>;
+/** Those on files; not those on links to them. */
+export type FileOperation = Exclude<Extract<RestOperationName, `files.${string}`>, `files.${string}Link`>;
 
 /** What each operation is asked, when it is about this path. */
 export const FILE_REQUESTS: Readonly<Record<FileOperation, (path: string) => Parts>> = {

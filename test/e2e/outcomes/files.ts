@@ -118,14 +118,7 @@ let full: Body;
 files.phase('files of a sandbox whose disk is full', {
   enter: async (world) => {
     full = await world.running();
-    const body = {
-      cmd: 'sh',
-      args: ['-c', 'cat /dev/zero > /filler; cat /dev/zero > /more; while mkdir /d$((i+=1)); do :; done'],
-    };
-    const call = world.caller('key');
-    const process = await call('processes.start', { ...of(full, {}), body });
-    const output = { params: { sandbox_id: full.id, process_id: process.body.id }, query: { follow: true } };
-    isOk(await call('processes.output', output));
+    await fillDisk(world.caller('key'), full);
   },
 });
 for (const [operation, requestOf] of Object.entries(GROWING) as [FileOperation, (name: string) => Parts][]) {
@@ -142,4 +135,12 @@ for (const operation of ALL_FILE_OPERATIONS) {
 async function write(call: Call, path: string, content = 'x'): Promise<string> {
   isOk(await call('files.write', of(box, { query: { path }, body: content })));
   return path;
+}
+
+/** Leaves no room for a file or a folder. */
+export async function fillDisk(call: Call, { id }: Body): Promise<void> {
+  const line = 'cat /dev/zero > /filler; cat /dev/zero > /more; while mkdir /d$((i+=1)); do :; done';
+  const started = await call('processes.start', of({ id }, { body: { cmd: 'sh', args: ['-c', line] } }));
+  const params = { sandbox_id: id, process_id: started.body.id };
+  isOk(await call('processes.output', { params, query: { follow: true } }));
 }

@@ -7,8 +7,13 @@ import { BYTES, type RestOperation } from './rest-operation.ts';
 /** Longest path of Linux, with its end. */
 const MAX_PATH_LENGTH = 4096;
 const MAX_DEPTH = 32;
+const MAX_LINK_SECONDS = 7 * 24 * 3600;
+const DEFAULT_LINK_SECONDS = 3600;
 const MAX_ENTRIES = 1000;
 const DEFAULT_ENTRIES = 1000;
+
+/** Below `/v1`; pages of every origin may use it, because a link is a credential of its own. */
+export const LINK_PATH = '/file-links';
 
 const OF_SANDBOX = strictObject({ sandbox_id: Uuid });
 
@@ -56,6 +61,15 @@ const RANGE_HEADERS = strictObject({
     Type.String({ maxLength: 256, description: 'The range is ignored: files have no entity tag' }),
   ),
 });
+/** What a link consists of. */
+const LINK_QUERY = {
+  sandbox_id: Uuid,
+  path: Path,
+  expires: Type.Integer({ minimum: 0, description: 'When the link ends, in seconds since 1970' }),
+  by: Type.String({ maxLength: 64, description: 'The credential that the link was made with' }),
+  signature: Type.String({ maxLength: 128 }),
+};
+
 const COMMON = {
   tag: 'files',
   audience: 'both',
@@ -189,5 +203,54 @@ export const fileOperations = {
     body: strictObject({ path: Path, owner: Type.Optional(Owner), mode: Type.Optional(Mode) }),
     output: FileInfo,
     errors: ERRORS,
+  },
+  'files.createLink': {
+    ...COMMON,
+    summary: 'Make a link with which anyone may read or write one file of a running sandbox until a time',
+    method: 'POST',
+    path: '/sandboxes/{sandbox_id}/files/links',
+    body: strictObject({
+      path: Path,
+      method: Type.Enum(['GET', 'PUT'], { description: 'GET: to read the file; PUT: to write it' }),
+      expires_in_secs: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: MAX_LINK_SECONDS, default: DEFAULT_LINK_SECONDS }),
+      ),
+      ...WRITE_QUERY,
+    }),
+    output: strictObject({
+      address: nullable(Type.String(), {
+        description:
+          'Below the address of the server, with `/v1`. Null when the call is repeated with the same idempotency key',
+      }),
+      method: Type.Enum(['GET', 'PUT']),
+      path: Type.String({ description: 'Absolute' }),
+      expires_at: Timestamp,
+    }),
+    secretField: 'address',
+    errors: ['sandbox_not_found'],
+  },
+  'files.readByLink': {
+    ...COMMON,
+    summary: 'Read a file by a link: with no credential, from any page, until the link ends',
+    audience: 'anyone',
+    method: 'GET',
+    path: LINK_PATH,
+    params: NO_FIELDS,
+    query: strictObject(LINK_QUERY),
+    headers: RANGE_HEADERS,
+    output: BYTES,
+    errors: [...ERRORS, 'range_not_satisfiable', 'rate_limited'],
+  },
+  'files.writeByLink': {
+    ...COMMON,
+    summary: 'Write a file by a link: with no credential, from any page, until the link ends',
+    audience: 'anyone',
+    method: 'PUT',
+    path: LINK_PATH,
+    params: NO_FIELDS,
+    query: strictObject({ ...LINK_QUERY, ...WRITE_QUERY }),
+    body: BYTES,
+    output: FileInfo,
+    errors: [...WRITE_ERRORS, 'rate_limited'],
   },
 } as const satisfies Record<string, RestOperation>;

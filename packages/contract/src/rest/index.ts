@@ -48,7 +48,7 @@ export {
 } from './sandbox-fields.ts';
 export type { SandboxStatus } from './sandbox-fields.ts';
 export type { SandboxSpecView } from './spec-view.ts';
-export { FileInfo } from './files.ts';
+export { FileInfo, LINK_PATH } from './files.ts';
 export { FILE_PATH_HEADER, FILE_RECURSIVE_HEADER, VolumeFileInfo } from './volume-files.ts';
 export { checkEntryPath, checkVolumePath, decodeVolumePath, encodeVolumePath } from './volume-path.ts';
 export { Volume, VolumeMetrics } from './volumes.ts';

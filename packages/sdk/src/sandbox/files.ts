@@ -1,8 +1,10 @@
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import { ContentSource, type Content } from '../client/byte-content.ts';
 import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
+import type { Client } from '../client/client.ts';
 import { SvcError } from '../svc-error.ts';
 import { utf8Decoder } from '../client/utf8.ts';
+import { makeFileLink, type FileLink, type LinkOptions } from './file-link.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
 import type { SharedChannel } from './shared-channel.ts';
 
@@ -33,9 +35,13 @@ const PERMISSIONS = 0o7777;
  * `invalid_request`, with the errno and the path in `details`. Content of any size goes through the streams.
  */
 export class Files {
+  readonly #client: Client;
+  readonly #sandboxId: string;
   readonly #channel: SharedChannel;
 
-  constructor(channel: SharedChannel) {
+  constructor(client: Client, sandboxId: string, channel: SharedChannel) {
+    this.#client = client;
+    this.#sandboxId = sandboxId;
     this.#channel = channel;
   }
 
@@ -62,8 +68,8 @@ export class Files {
 
   /**
    * Creates or replaces a file; `mode` is for a new one. Readers may see it half written, unless it is `atomic`: then they see the
-   * old one until the new one is complete, and nothing is left of a failed write. That needs space for both for a moment, the user
-   * of the sandbox becomes the owner, and a link is replaced itself. Errors of the content are thrown unchanged.
+   * old one until the new one is complete, and nothing is left of a failed write. That needs space for both for a moment, the owner
+   * of a replaced file stays, and a link is replaced itself. Errors of the content are thrown unchanged.
    */
   async write(path: string, content: Content, options: WriteOptions = {}): Promise<void> {
     const call = callOptionsOf(options, { mode: true, atomic: true });
@@ -162,6 +168,14 @@ export class Files {
   /** Permission bits; follows links. */
   async chmod(path: string, mode: number, options: CallOptions = {}): Promise<void> {
     await this.#call(path, options, (files, signal) => files.setStat(path, { mode }, {}, signal));
+  }
+
+  /**
+   * A link to read or write this file without a key: for `curl`, and for pages of any origin. It ends at its time, when the
+   * credential of this client is revoked, and with the sandbox.
+   */
+  async link(path: string, options: LinkOptions = {}): Promise<FileLink> {
+    return await makeFileLink(this.#client, this.#sandboxId, path, options);
   }
 
   /**

@@ -69,7 +69,7 @@ export class Sandbox implements AsyncDisposable {
     this.#info = info;
     this.#channel = new SharedChannel(client, info.id);
     this.commands = new Commands(client, info.id, this.#channel);
-    this.files = new Files(this.#channel);
+    this.files = new Files(client, info.id, this.#channel);
     this.network = new SandboxNetwork(client, info.id);
     this.ports = new Ports(client, info.id, this.#channel);
     this.#codeRuns = new CodeRuns(client, info.id);

@@ -103,6 +103,22 @@ const selectApiKey = prepareLookup(['hash'], (db, { hash }) =>
     .where('organizations.deleted_at', 'is', null),
 );
 
+/** Of an organization, without its secret; undefined when it does not exist, was revoked or has expired. */
+export async function findApiKeyById(
+  db: Database,
+  organizationId: string,
+  id: string,
+): Promise<Pick<ApiKeyRecord, 'id' | 'name' | 'createdBy'> | undefined> {
+  const row = await db
+    .selectFrom('api_keys')
+    .select(['id', 'name', 'created_by as createdBy', 'expires_at as expiresAt'])
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  return row === undefined || isPast(row.expiresAt) ? undefined : row;
+}
+
 /** The token's user; undefined when it does not exist, was revoked or has expired. */
 export async function findToken(
   db: Database,

@@ -31,6 +31,7 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'processes.start': () => ({ cmd: 'true' }),
   'processes.signal': () => ({ signal: 'SIGKILL' }),
   'processes.resize': () => ({ rows: 1, cols: 1 }),
+  'files.createLink': () => ({ path: '/a', method: 'GET' }),
   'files.makeFolder': () => ({ path: '/intruder' }),
   'files.move': () => ({ from: '/a', to: '/b' }),
   'files.change': () => ({ path: '/a', mode: '0777' }),

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
+import { LINK_PATH } from '@svc/contract/rest';
 import type { Logger } from 'pino';
 import type { Guard } from './guard.ts';
 import type { HttpLimits } from './http-limits.ts';
@@ -8,7 +9,7 @@ import type { Tracer } from '../../tracing/tracer.ts';
 import { traceRequests } from './trace-requests.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
 import { isRpcPath } from './rpc-envelope.ts';
-import { discardBody, sendRestFailure, setRetryAfter } from './rest-failure.ts';
+import { discardBody, REST_PREFIX, sendRestFailure, setRetryAfter } from './rest-failure.ts';
 import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
 
 const KEEP_ALIVE_MS = 72_000;
@@ -68,8 +69,11 @@ export function createHttpServer(parts: {
     try {
       begin(request, reply);
       const { origin } = request.headers;
-      guard.check(request.headers);
-      if (origin !== undefined && guard.allowsCors(origin)) allowCors(origin, reply);
+      const isOpen = isFileLink(request.url);
+      if (isOpen) guard.checkHost(request.headers);
+      else guard.check(request.headers);
+      if (isOpen) allowEveryPage(reply);
+      else if (origin !== undefined && guard.allowsCors(origin)) allowCors(origin, reply);
       done();
     } catch (error) {
       done(error as Error);
@@ -143,17 +147,33 @@ export function isPreflight(request: FastifyRequest): boolean {
   return request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
 }
 
+/** A link to a file is a credential of its own, and nothing else that a browser would add counts there. */
+function isFileLink(url: string): boolean {
+  return url.split('?', 1)[0] === `${REST_PREFIX}${LINK_PATH}`;
+}
+
+function allowEveryPage(reply: FastifyReply): void {
+  reply.header('access-control-allow-origin', '*');
+  reply.header('access-control-allow-methods', 'GET, PUT');
+  reply.header('access-control-allow-headers', 'content-type, range, if-range, x-request-id');
+  reply.header(
+    'access-control-expose-headers',
+    'accept-ranges, content-disposition, content-length, content-range, retry-after, x-request-id',
+  );
+  reply.header('access-control-max-age', '600');
+}
+
 function allowCors(origin: string, reply: FastifyReply): void {
   reply.header('access-control-allow-origin', origin);
   reply.header('vary', 'Origin');
   reply.header('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE');
   reply.header(
     'access-control-allow-headers',
-    'authorization, content-type, idempotency-key, if-match, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id, x-svc-file-path, x-svc-file-recursive, x-svc-page',
+    'authorization, content-type, idempotency-key, if-match, if-range, range, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id, x-svc-file-path, x-svc-file-recursive, x-svc-page',
   );
   reply.header(
     'access-control-expose-headers',
-    'etag, idempotency-replayed, mcp-session-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after, x-request-id',
+    'accept-ranges, content-range, etag, idempotency-replayed, mcp-session-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after, x-request-id',
   );
   reply.header('access-control-max-age', '600');
 }

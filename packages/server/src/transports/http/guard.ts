@@ -31,11 +31,8 @@ export class Guard {
 
   /** @throws PlatformError `forbidden` */
   check(headers: IncomingHttpHeaders): void {
+    this.checkHost(headers);
     const { host = '', origin } = headers;
-    if (!this.#isOurHost(hostnameOf(host))) {
-      const hint = `Host '${host}' is not a name of this server; add it with --allowed-host`;
-      throw new PlatformError('forbidden', hint, { details: { host } });
-    }
     if (origin === undefined && isForeignPage(headers)) {
       const hint =
         'A page elsewhere may not load this; open it in a tab, or call it by a script of a --cors-origin';
@@ -44,6 +41,13 @@ export class Guard {
     if (origin === undefined || this.allowsCors(origin) || isOwnOrigin(origin, host)) return;
     const hint = `Origin '${origin}' may not call this server; add it with --cors-origin`;
     throw new PlatformError('forbidden', hint, { details: { origin } });
+  }
+
+  /** For what pages of every origin may use. @throws PlatformError `forbidden` */
+  checkHost({ host = '' }: IncomingHttpHeaders): void {
+    if (this.#isOurHost(hostnameOf(host))) return;
+    const hint = `Host '${host}' is not a name of this server; add it with --allowed-host`;
+    throw new PlatformError('forbidden', hint, { details: { host } });
   }
 
   allowsCors(origin: string): boolean {
