@@ -15,6 +15,7 @@ import { renderCliReference } from './cli-reference.ts';
 import { renderMcpReference } from './mcp-reference.ts';
 import { renderGrafanaDashboard, renderMetricsReference } from './metrics-reference.ts';
 import { renderPromises } from './promises-table.ts';
+import { renderPythonFiles } from './python-files.ts';
 import { renderSdkReference } from './sdk-reference.ts';
 import { renderSpecificationReference } from './specification-reference.ts';
 
@@ -25,6 +26,7 @@ import { renderSpecificationReference } from './specification-reference.ts';
 const FOLDER = join(import.meta.dirname, '../docs/reference');
 const PRINT_WIDTH = 110;
 const PROMISES = join(import.meta.dirname, '../docs/promises.md');
+const PYTHON = join(import.meta.dirname, '../packages/sdk-python/src/svc_sdk');
 const ROUTES = join(import.meta.dirname, '../packages/contract/src/rest/rest-routes.ts');
 
 const documents: Readonly<Record<string, string>> = {
@@ -44,6 +46,9 @@ const files: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(documents).map(([name, text]) => [join(FOLDER, name), text])),
   [ROUTES]: renderRoutes(),
   [PROMISES]: renderPromises(PROMISES),
+  ...Object.fromEntries(
+    Object.entries(renderPythonFiles()).map(([name, text]) => [join(PYTHON, name), text]),
+  ),
 };
 
 if (process.argv.includes('--check')) check();

@@ -1,0 +1,1 @@
+"""The source of both APIs: the synchronous one is generated from it by `make generate`."""

@@ -1,0 +1,121 @@
+"""Runs code in interpreters that keep their state."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from .._client.budget import Budget
+from .._client.read_record import read_record
+from ..errors import SvcError, error_of_envelope
+from ..values import CodeException, CodeResult, CodeRunResult, OnError, OnResult, OnText
+from .client import AsyncClient
+
+#: Of each stream; what is beyond goes to the listeners only.
+_MAX_KEPT_LENGTH = 10 * 1024 * 1024
+
+
+class CodeRun:
+    """One run: takes its events, and gives the result with the last one."""
+
+    def __init__(
+        self,
+        on_stdout: OnText | None,
+        on_stderr: OnText | None,
+        on_result: OnResult | None,
+        on_error: OnError | None,
+    ) -> None:
+        self._listeners = {"stdout": on_stdout, "stderr": on_stderr}
+        self._on_result = on_result
+        self._on_error = on_error
+        self._kept: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        self._lengths = {"stdout": 0, "stderr": 0}
+        self._results: list[CodeRunResult] = []
+        self._is_cut = False
+
+    async def run(self, client: AsyncClient, sandbox_id: str, body: dict[str, Any]) -> CodeResult:
+        """A cancelled run interrupts the code."""
+        events = await client.events("code.stream", params={"sandbox_id": sandbox_id}, body=body)
+        steps = Budget(None).each(events)
+        try:
+            async for event in steps:
+                result = await self._take(event.event, event.data)
+                if result is not None:
+                    return result
+        finally:
+            await steps.aclose()  # type: ignore[attr-defined]
+        said = "The connection broke while the code ran; it was interrupted"
+        raise SvcError("connection_failed", said)
+
+    async def _take(self, event: str, data: Any) -> CodeResult | None:
+        if event == "error":
+            raise error_of_envelope(data)
+        if event == "end":
+            return await self._end(data)
+        if event == "result":
+            result = _read_result(data)
+            self._results.append(result)
+            await _report(self._on_result, result)
+        elif event in self._kept:
+            self._keep(event, data["text"])
+            await _report(self._listeners[event], data["text"])
+        return None
+
+    def _keep(self, stream: str, text: str) -> None:
+        space = _MAX_KEPT_LENGTH - self._lengths[stream]
+        if len(text) > space:
+            self._is_cut = True
+        self._kept[stream].append(text[:space])
+        self._lengths[stream] += len(text[:space])
+
+    async def _end(self, data: Any) -> CodeResult:
+        exception = data["exception"]
+        known = None if exception is None else read_record(CodeException, exception)
+        if known is not None:
+            await _report(self._on_error, known)
+        return CodeResult(
+            status=data["status"],
+            output="".join(self._kept["stdout"]),
+            error="".join(self._kept["stderr"]),
+            result=data["result"],
+            exception=known,
+            is_truncated=data["truncated"] or self._is_cut,
+            results=tuple(self._results),
+        )
+
+
+def code_body(
+    code: str,
+    *,
+    language: str | None,
+    kernel: str | None,
+    context: str | None,
+    timeout_ms: float | None,
+) -> dict[str, Any]:
+    """Python unless a language, a kernel or a context is given."""
+    if language is None and kernel is None and context is None:
+        language = "python"
+    body = {
+        "code": code,
+        "language": language,
+        "kernel": kernel,
+        "context": context,
+        "timeout_ms": None if timeout_ms is None else round(timeout_ms),
+    }
+    return {name: value for name, value in body.items() if value is not None}
+
+
+async def _report(listener: Any, value: object) -> None:
+    said = None if listener is None else listener(value)
+    if inspect.isawaitable(said):
+        await said
+
+
+def _read_result(data: Any) -> CodeRunResult:
+    return CodeRunResult(
+        data=data["data"],
+        metadata=data["metadata"],
+        is_main_result=data["is_main_result"],
+        is_truncated=data["truncated"],
+        left_out=tuple(data["left_out"]),
+    )

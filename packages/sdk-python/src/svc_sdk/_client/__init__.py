@@ -1,0 +1,1 @@
+"""One request: its route, deadline, repeats and errors."""
