@@ -109,7 +109,10 @@ class Module:
     def constructor(self, node: ast.ClassDef, held: list[ast.AnnAssign]) -> list[str]:
         """A class whose constructor takes options is made by callers; others are handed out."""
         plain = node.name.removeprefix("Async")
-        init = next(each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+        functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+        init = next((each for each in functions if each.name == "__init__"), None)
+        if init is None:
+            return []
         attach = ["        self._inner = inner"]
         for each in held:
             name = ast.unparse(each.target)
@@ -192,7 +195,7 @@ class Module:
         kind = ast.unparse(argument.annotation) if argument.annotation else ""
         if re.match(r"Content\b", kind):
             return f"portal.content({argument.arg})"
-        if re.match(r"On(Text|Result|Error|Count)\b", kind):
+        if re.match(r"On(Text|Result|Error|Count|Progress)\b", kind):
             return f"portal.listener({argument.arg})"
         return f"portal.inner({argument.arg})" if self.is_ours(kind) else argument.arg
 

@@ -52,6 +52,11 @@ const RECORDS: Readonly<Record<string, object>> = {
   OrganizationInfo: OUTPUTS['organizations.own'].output,
   Member: OUTPUTS['members.list'].output.properties.data.items,
   ApiKey: OUTPUTS['apiKeys.list'].output.properties.data.items,
+  UsageSummary: OUTPUTS['billing.getUsage'].output,
+  SandboxUsage: OUTPUTS['billing.getSandboxUsage'].output,
+  StorageUsage: OUTPUTS['billing.getStorageUsage'].output,
+  Quotas: OUTPUTS['quotas.get'].output,
+  ServerCapabilities: OUTPUTS['capabilities.get'].output,
   CodeException: exceptionSchema(),
 };
 

@@ -566,6 +566,197 @@ class ApiKey:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UsageSummaryLineItems:
+    name: str
+    quantity: float
+    unit: str
+    amount_cents: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageSummaryDaily:
+    #: Midnight in UTC, RFC 3339
+    date: str
+    metric: Literal["vcpu_hours", "memory_gib_hours", "disk_gib_hours", "storage_gib_hours", "snapshot_storage_gib_hours"]
+    quantity: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageSummary:
+    #: RFC 3339, UTC
+    period_start: str
+    #: RFC 3339, UTC
+    period_end: str
+    line_items: tuple[UsageSummaryLineItems, ...]
+    total_cents: int
+    #: One per day and metric
+    daily: tuple[UsageSummaryDaily, ...]
+    #: If the month goes on like this
+    projected_spend_cents: int
+    #: In volumes now; null when it was not measured yet
+    storage_gib: float | None
+    #: In managed snapshots now
+    snapshot_storage_gib: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxUsageRows:
+    #: UUID
+    sandbox_id: str
+    #: Midnight in UTC, RFC 3339
+    day: str
+    vcpu_seconds: float
+    mem_mib_seconds: float
+    disk_mib_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxUsageSandboxes:
+    #: UUID
+    id: str
+    name: str
+    slug: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxUsage:
+    #: One per sandbox and day
+    rows: tuple[SandboxUsageRows, ...]
+    #: Those of the rows, deleted ones too
+    sandboxes: tuple[SandboxUsageSandboxes, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageUsageRows:
+    #: UUID
+    volume_id: str
+    #: Midnight in UTC, RFC 3339
+    day: str
+    mib_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageUsageVolumes:
+    #: UUID
+    id: str
+    name: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class StorageUsage:
+    #: One per volume and day
+    rows: tuple[StorageUsageRows, ...]
+    #: Those of the rows, deleted ones too
+    volumes: tuple[StorageUsageVolumes, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quotas:
+    #: The plan has no price for more than it includes
+    hard_cap: bool
+    #: Nothing starts until the next month, a larger pool or a priced plan
+    pool_exhausted: bool
+    vcpu_hours_used: float
+    memory_gib_hours_used: float
+    total_sandboxes: int
+    #: Running or starting
+    concurrent_ephemeral_running: int
+    #: Running or starting
+    concurrent_persistent_running: int
+    snapshot_storage_bytes: int
+    #: Null while the engine cannot be asked
+    image_storage_bytes: int | None
+    #: Nothing can be created or started
+    is_suspended: bool
+    #: Of a calendar month
+    included_vcpu_hours: int | None
+    #: Of a calendar month
+    included_memory_gib_hours: int | None
+    #: Of a calendar month; only shown and priced, never a reason to stop
+    included_disk_gib_hours: int | None
+    #: Stored in volumes, as an average of the month; only priced
+    included_storage_gib: int | None
+    #: Sandboxes that exist at once
+    max_sandboxes: int | None
+    #: Running or starting at once
+    max_concurrent_ephemeral_running: int | None
+    #: Running or starting at once
+    max_concurrent_persistent_running: int | None
+    #: Null: what this server can run
+    max_vcpus_per_sandbox: int | None
+    #: Null: what this server can run
+    max_memory_mib_per_sandbox: int | None
+    #: Null: what this server can run
+    max_disk_size_mib_per_sandbox: int | None
+    #: A longer run is stopped
+    max_uptime_minutes_per_sandbox: int | None
+    #: Volumes together: the capacity of those that have one, the content of the others
+    max_total_storage_gib: int | None
+    #: Managed snapshots together
+    max_snapshot_storage_gib: int | None
+    #: Images that the organization pulled or used, unpacked: each layer once, and 4 KiB for each file; without those of the operator
+    max_image_storage_gib: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCapabilitiesIsolation:
+    #: What `auto` gives; null when nothing can be run
+    default: str | None
+    classes: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCapabilitiesNetwork:
+    #: What the operator lets sandboxes of this organization reach at most: `public`, `private`, `host`, `metadata`, `link_local`, ranges of addresses, or `all` alone. A policy that allows more is `network_ceiling_exceeded`
+    ceiling: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCapabilitiesSsh:
+    #: On the host of this API; the user name is the slug of a sandbox
+    port: int
+    #: As a line of a known_hosts file has it: type and key
+    host_key: str
+    #: Of the host key, as `ssh` asks its user about it: SHA256:…
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCapabilitiesPreviews:
+    #: Port PORT of a sandbox is at PORT-SLUG.DOMAIN
+    domain: str
+    scheme: Literal["http", "https"]
+    #: That browsers connect to
+    port: int
+    #: On the machine of this server previews open without a token
+    is_open: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCapabilitiesLimits:
+    default_page_size: int
+    max_page_size: int
+    #: Of JSON, but for the create of a sandbox, which may have 24 MiB; streamed files may be of any size
+    max_body_bytes: int
+    max_metrics_range_secs: int
+    min_metrics_step_secs: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerCapabilities:
+    #: Of the engine that runs sandboxes
+    version: str
+    isolation: ServerCapabilitiesIsolation
+    network: ServerCapabilitiesNetwork
+    #: Null: this server has no SSH gateway
+    ssh: ServerCapabilitiesSsh | None
+    #: Null: this server has no domain for previews
+    previews: ServerCapabilitiesPreviews | None
+    features: tuple[Literal["snapshots", "volumes", "recovery", "idempotency_keys", "metrics_history", "audit_chain"], ...]
+    limits: ServerCapabilitiesLimits
+
+
+@dataclass(frozen=True, kw_only=True)
 class CodeExceptionFrames:
     #: Such as `<cell 3>`: the third code that ran in the context
     file: str

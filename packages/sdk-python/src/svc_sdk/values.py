@@ -126,6 +126,19 @@ class FetchProgress:
     total_bytes: int | None
 
 
+#: Called with the progress of a pull.
+OnProgress = Callable[[FetchProgress], object]
+
+
+@dataclass(frozen=True)
+class NewApiKey:
+    """An API key with its secret, which is shown once."""
+
+    #: To revoke it by.
+    id: str
+    key: str = field(repr=False)
+
+
 @dataclass(frozen=True)
 class PulledImage:
     """An image that is ready for sandboxes."""
