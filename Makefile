@@ -38,6 +38,10 @@ build: ## Build svc-init, svc-host, the CLI, the server, the engine and the dash
 	@$(NODE) scripts/build-programs.ts
 	@$(NODE) scripts/build-dashboard.ts
 
+.PHONY: packages
+packages: ## Make dist/: @svc/sdk and @svc/cli for npm, svc-sdk for Python, to install elsewhere
+	@$(NODE) scripts/build-packages.ts
+
 .PHONY: check
 check: ## Format, lint, types, dead code, generated files, layers, C for both architectures
 	@npm run --silent check

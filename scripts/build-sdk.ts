@@ -12,6 +12,9 @@ const folder = resolve(process.argv[2] ?? join(ROOT, 'packages/sdk/build'));
 
 const sdk = readManifest('sdk');
 const contract = readManifest('contract');
+const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly repository: object;
+};
 const ENTRIES = ['sdk/src/index.ts', 'sdk/src/node.ts', 'sdk/src/platform/browser-platform.ts'];
 
 compile();
@@ -145,6 +148,8 @@ function packageManifest(): object {
     version: sdk.version,
     description: 'Sandboxes for untrusted code, on hardware you own: the client library of svc',
     license: sdk.license,
+    repository: { ...repository, directory: 'packages/sdk' },
+    keywords: ['sandbox', 'containers', 'agents'],
     type: 'module',
     sideEffects: false,
     engines: { node: '>=22' },

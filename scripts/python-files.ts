@@ -13,6 +13,7 @@ import {
 } from '../packages/contract/src/rest/index.ts';
 import { REST_ROUTES } from '../packages/contract/src/rest/rest-routes.ts';
 import { isTransient } from '../packages/contract/src/retry.ts';
+import about from '../packages/sdk/package.json' with { type: 'json' };
 
 /** The parts of a schema from which a Python type is written. */
 interface Schema {
@@ -65,6 +66,7 @@ const HEAD = '"""Generated from packages/contract by `make generate`."""';
 /** The files of the Python SDK that say what the contract and its asynchronous source say, by their names. */
 export function renderPythonFiles(): Readonly<Record<string, string>> {
   return {
+    '_version.py': `${HEAD}\n\n__version__ = "${about.version}"\n`,
     '_error_codes.py': renderErrorCodes(),
     '_routes.py': renderRoutes(),
     'records.py': renderRecords(),

@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/**
+ * Makes the packages that are installed elsewhere: `@svc/sdk` and `@svc/cli` for npm, `svc-sdk` for Python as a wheel and as an archive
+ * of sources. `node scripts/build-packages.ts [FOLDER]`; dist/ unless given.
+ */
+const ROOT = resolve(import.meta.dirname, '..');
+const PYTHON_SDK = join(ROOT, 'packages/sdk-python');
+/** The program that makes wheels, in the versions of requirements-build.txt. */
+const PYTHON_TOOLS = join(ROOT, 'node_modules/.cache/svc-python-tools');
+const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
+const stage = mkdtempSync(join(tmpdir(), 'svc-packages-'));
+
+try {
+  mkdirSync(target, { recursive: true });
+  // SAFETY: only packages of an earlier build.
+  for (const name of globSync(['svc-*.tgz', 'svc_sdk-*'], { cwd: target })) rmSync(join(target, name));
+  packNpm('build-sdk.ts', 'sdk');
+  packNpm('build-cli-package.ts', 'cli');
+  installPythonTools();
+  packPython();
+  console.log(`made ${globSync('*', { cwd: target }).toSorted().join(', ')} in ${target}`);
+} finally {
+  rmSync(stage, { recursive: true });
+}
+
+function packNpm(program: string, name: string): void {
+  const folder = join(stage, name);
+  run(process.execPath, [join(ROOT, 'scripts', program), folder]);
+  run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: folder });
+}
+
+/** Downloads them once; Debian's own are older. */
+function installPythonTools(): void {
+  const requirements = join(PYTHON_SDK, 'requirements-build.txt');
+  const wanted = createHash('sha256').update(readFileSync(requirements)).digest('hex');
+  const stamp = join(PYTHON_TOOLS, '.svc-installed');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  rmSync(PYTHON_TOOLS, { recursive: true, force: true });
+  const options = '--quiet --no-deps --require-hashes --no-compile --disable-pip-version-check';
+  const pip = ['-m', 'pip', 'install', ...options.split(' '), '--only-binary', ':all:'];
+  run('/usr/bin/python3', [
+    ...pip,
+    '--root-user-action',
+    'ignore',
+    '--target',
+    PYTHON_TOOLS,
+    '-r',
+    requirements,
+  ]);
+  writeFileSync(stamp, wanted);
+}
+
+function packPython(): void {
+  const folder = join(stage, 'python');
+  for (const name of ['pyproject.toml', 'README.md'])
+    cpSync(join(PYTHON_SDK, name), join(folder, name), { recursive: true });
+  cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  const isSource = (path: string) => !path.endsWith('__pycache__');
+  cpSync(join(PYTHON_SDK, 'src'), join(folder, 'src'), { recursive: true, filter: isSource });
+  const env = { ...process.env, PYTHONPATH: PYTHON_TOOLS, PYTHONDONTWRITEBYTECODE: '1' };
+  run('/usr/bin/python3', ['-m', 'hatchling', 'build', '--directory', target], { cwd: folder, env });
+}
+
+/** What it prints is shown when it fails. */
+function run(program: string, args: readonly string[], options: object = {}): void {
+  execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+}
