@@ -46,12 +46,14 @@ test('what only the machine of a server can do is refused for a server elsewhere
       /of https:\/\/lab\.example\.com are managed on the machine.*data folder is \/var\/lib\/svc\n {2}try: /,
     );
   }
-  const named = await svc.run(['image', 'prune', '--context', 'lab', '--path', svc.server.engine.folder], {
-    env,
-  });
+  const { folder } = svc.server.engine;
+  const inFolder = await svc.run(['server', 'stop'], { env: { ...elsewhere, SVC_HOME: folder } });
+  assert.equal(inFolder.code, 2, 'also when SVC_HOME names a folder of this machine');
+  assert.match(inFolder.stderr, /of https:\/\/lab\.example\.com are managed on the machine/);
+  const named = await svc.run(['image', 'prune', '--context', 'lab', '--path', folder], { env });
   assert.equal(named.code, 2, 'also when it is named as a context');
   await svc.run(['context', 'rm', 'lab'], { env });
-  const here = await svc.run(['image', 'ls', '--path', svc.server.engine.folder]);
+  const here = await svc.run(['image', 'ls', '--path', folder]);
   assert.match(here.stdout, /svc\/busybox/, 'a server of this machine has the images of this machine');
 });
 

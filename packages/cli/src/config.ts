@@ -6,6 +6,8 @@ export interface CliConfig {
   readonly dataFolder: string;
   /** Whether that folder was chosen for this call, by `--path` or SVC_HOME. */
   readonly isFolderChosen: boolean;
+  /** Whether that folder was chosen by `--path`, which counts more than SVC_API_URL; SVC_HOME counts less. */
+  readonly isPathGiven: boolean;
   /** Where contexts and their keys are kept. */
   readonly contextFolder: string;
   /** Where the user's SSH keys are. */
@@ -38,6 +40,7 @@ export function readConfig(
   return Object.freeze({
     dataFolder: resolve(chosen ?? '/var/lib/svc'),
     isFolderChosen: chosen !== undefined,
+    isPathGiven: options.path !== undefined,
     // SAFETY: the user's own environment says where the user's own settings are.
     contextFolder: join(read('XDG_CONFIG_HOME') ?? join(home, '.config'), 'svc'),
     sshFolder: join(home, '.ssh'),

@@ -5,7 +5,7 @@ import { readContexts, requireContext } from './context-file.ts';
 
 /**
  * For commands that work on the local data folder: refuses when another server was chosen, because they would not affect it. A
- * data folder that was named means this machine.
+ * data folder that was named by `--path` means this machine.
  * @throws UsageError that ends with `instead`, the command to type
  */
 export async function requireHere(globals: Globals, what: string, instead?: string): Promise<void> {
@@ -45,9 +45,10 @@ function isOtherPort(url: string, own: string): boolean {
 
 /** The address of the chosen server; undefined: none was chosen, or it is on this machine. */
 export async function chosenUrl(globals: Globals): Promise<string | undefined> {
-  const { context, apiUrl, isFolderChosen, contextFolder } = globals;
-  if (context === undefined && isFolderChosen) return undefined;
+  const { context, apiUrl, isPathGiven, isFolderChosen, contextFolder } = globals;
+  if (context === undefined && isPathGiven) return undefined;
   if (context === undefined && apiUrl !== undefined) return apiUrl;
+  if (context === undefined && isFolderChosen) return undefined;
   const file = await readContexts(contextFolder);
   const name = context ?? file.active;
   return name === null ? undefined : requireContext(file, name).url;
