@@ -269,7 +269,7 @@ test('all SQL of the server is in its store', () => {
   assert.deepEqual(offences, []);
 });
 
-test('what starts before the server answers loads no schemas, no store and no framework', () => {
+test('programs that start before the server answers load no schemas, no store and no framework', () => {
   const entries = [
     'packages/cli/src/main.ts',
     'packages/cli/src/commands/server.ts',
@@ -288,7 +288,7 @@ test('what starts before the server answers loads no schemas, no store and no fr
   assert.deepEqual(offences, []);
 });
 
-test('what a browser loads of the SDK needs no Node and no schemas', () => {
+test("the SDK's entry for browsers needs neither Node nor schemas", () => {
   const reached = reachedFrom(['packages/sdk/src/index.ts', 'packages/sdk/src/platform/browser-platform.ts']);
   assert.ok(reached.has('packages/sdk/src/platform/browser-dial.ts'));
   const offences = shipped

@@ -328,7 +328,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
   });
 
   await t.test(
-    'every page is for everybody: axe finds nothing serious, in the dark and on a phone too',
+    'every page is accessible: axe finds no serious problem, in dark mode and on a phone too',
     async () => {
       for (const [address, heading] of PAGES) {
         // As a link does it: nothing is loaded again.

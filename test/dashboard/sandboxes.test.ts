@@ -207,7 +207,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     assert.equal(await page.evaluate('window.broken'), undefined);
   });
 
-  await t.test('what the network refused is shown, with the reason', async () => {
+  await t.test('denied connections are shown with the reason', async () => {
     await view('Network');
     const row = page.getByRole('row').filter({ hasText: `${PRIVATE}:80` });
     await row.getByText('denied', { exact: true }).first().waitFor();
@@ -224,7 +224,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await checkLooks(page, 'network');
   });
 
-  await t.test('its log and its charts move', async () => {
+  await t.test('log and charts of a sandbox are updated live', async () => {
     await view('Logs');
     await page.locator('.log li').nth(3).waitFor();
     const before = await page.locator('.log li').count();
@@ -243,7 +243,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await checkLooks(page, 'processes');
   });
 
-  await t.test('its events are those about it alone, found by type and day', async () => {
+  await t.test('events of a sandbox are about it alone, filtered by type and day', async () => {
     await view('Events');
     await page.getByText('exec_started').first().waitFor();
     assert.equal(await page.getByText('api_key_created').count(), 0, 'of the organization, and another');
@@ -287,7 +287,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     },
   );
 
-  await t.test('its usage is charted, and saved for a spreadsheet', async () => {
+  await t.test('usage of a sandbox is charted, and saved for a spreadsheet', async () => {
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click();
     await page.getByRole('cell', { name: 'web' }).first().waitFor();
     const [download] = await Promise.all([
@@ -300,7 +300,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     assert.ok(Number(hours) > 0, rows.join('\n'));
   });
 
-  await t.test('what the server refuses is shown with its code and what to do', async () => {
+  await t.test('an error of the server is shown with its code and the remedy', async () => {
     await page.goto(`${server.url}/orgs/acme/sandboxes/new`);
     await page.getByRole('textbox', { name: 'Name' }).fill('web');
     await page.getByLabel('Image', { exact: true }).fill(BUSYBOX);

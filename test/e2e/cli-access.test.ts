@@ -206,7 +206,7 @@ test('the pull of an image is a bar on a terminal and lines in a log, for a sand
   assert.deepEqual([missing.code, /\n {2}try: /.test(missing.stderr)], [1, true], missing.stderr);
 });
 
-test('what an organization pulls with its password is not there for another one', async () => {
+test('an image that one organization pulled with its password is not open to another', async () => {
   const { svc } = cli;
   assert.ok(registry !== undefined);
   await pushBusybox(registry, 'private');

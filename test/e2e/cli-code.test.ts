@@ -32,7 +32,7 @@ test('code runs in a named context, which keeps its definitions', async () => {
   assert.match((await svc.run(['code', 'box', 'only_here'])).stderr, /NameError/);
 });
 
-test('what ends code is the exit code, with the traceback on stderr', async () => {
+test('failed code sets the exit code, with the traceback on stderr', async () => {
   const { svc } = cli;
   const raised = await svc.run(['code', 'box', '1 / 0']);
   assert.equal(raised.code, 1);

@@ -95,7 +95,7 @@ test('a link of the sandbox that leads out of what is copied is left out and nam
   assert.deepEqual(await readdir(join(svc.home, 'trap')), ['in']);
 });
 
-test('what cannot be copied says which file, and what to type next', async () => {
+test('a failed copy names the file and the next command', async () => {
   const { svc } = cli;
   for (const [words, code, expected] of [
     [['cp', 'box:/nope', '.'], 1, /box:\/nope: .*\n {2}try: svc exec/],

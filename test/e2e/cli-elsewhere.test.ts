@@ -9,7 +9,7 @@ import { useCli } from './cli-line.ts';
 
 const cli = useCli();
 
-test('what only the machine of a server can do is refused for a server elsewhere, and not done here', async () => {
+test("commands for the server's machine are refused for a remote server, and do nothing here", async () => {
   const { svc } = cli;
   const env = { ...svc.bareEnv, SVC_HOME: '' };
   const elsewhere = { ...env, SVC_API_URL: 'https://lab.example.com' };

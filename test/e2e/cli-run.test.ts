@@ -39,7 +39,7 @@ test('exit codes are those of a shell: 127 not found, 126 not startable, 128 and
   await cli.svc.succeed(['rm', '-f', 'codes']);
 });
 
-test('what stands behind the image, or the sandbox, belongs to the command, with -- before it or without', async () => {
+test('words behind the image or the sandbox belong to the command, with or without --', async () => {
   assert.equal(await cli.svc.succeed(['run', BUSYBOX, 'echo', '-o', 'json', '--help']), '-o json --help\n');
   assert.equal(await cli.svc.succeed(['run', BUSYBOX, '--', 'echo', '--', '-it']), '-- -it\n');
 });

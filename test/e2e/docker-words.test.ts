@@ -158,7 +158,7 @@ test('version and info report client and server, and a server that is away', asy
   assert.equal((await svc.json<{ running: number }>(['info'])).running, 1);
 });
 
-test('what cannot be done here is answered with what to type instead', async () => {
+test('unsupported words of docker are answered with the command to type', async () => {
   const { svc } = cli;
   for (const words of [
     ['build', '.'],

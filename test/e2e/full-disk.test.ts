@@ -39,7 +39,7 @@ describe('a server whose disk is filled by another program', { concurrency: fals
       image: { type: 'oci', reference: BUSYBOX },
     });
 
-  test('it serves, stops and removes, reports how full it is, and recovers with the space', async () => {
+  test('a server with a full disk serves, stops and removes, reports the space, and recovers', async () => {
     const [first, second] = [(await create('one')).body, (await create('two')).body];
     assert.deepEqual([first.status, second.status], ['running', 'running']);
     const pids = [server.pid, await server.webPid(), server.engine.pid];

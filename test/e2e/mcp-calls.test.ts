@@ -75,7 +75,7 @@ for (const isolation of CLASSES) {
       assert.equal(command.text, 'on\n');
     });
 
-    test('what failures say leads from running out of memory to a sandbox that works', async () => {
+    test('error messages lead from out of memory to a larger sandbox', async () => {
       const need = { language: 'python', code: 'x = bytearray(300 * 1024 * 1024); len(x)' };
       await call('sandbox_start', { config: { image: 'python', memory: 128 } });
       let answer = await call('sandbox_run_code', need);

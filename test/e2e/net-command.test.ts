@@ -81,7 +81,7 @@ test('svc run takes rules, svc net explains them, and svc net set changes them f
   assert.equal((await svc('net', 'explain', 'ruled', '9.9.9.9:443')).code, 1);
 });
 
-test('what makes no sense is refused before anything is made', async () => {
+test('contradictory options are refused before a sandbox is made', async () => {
   for (const [words, complaint] of [
     [['create', '--name', 'x', '--net-rule', 'allow@example.com', BUSYBOX], /write domain=example\.com/],
     [['create', '--name', 'x', '--net', 'some', BUSYBOX], /public, private and host/],

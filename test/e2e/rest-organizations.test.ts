@@ -61,7 +61,7 @@ async function everythingWritten(): Promise<string> {
   return [...files, await server.log()].join('\n');
 }
 
-test('what the command line makes works at once, and the server can go on writing', async () => {
+test('keys made on the command line work at once, and the server can still write', async () => {
   const key = await svc('apikey', 'create', '--org', 'acme');
   assert.equal((await rest('GET', '/me/org', key)).body.slug, 'acme');
   assert.equal((await rest('GET', '/orgs/acme', token)).body.role, 'owner');

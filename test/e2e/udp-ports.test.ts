@@ -133,7 +133,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
       await waitUntil(() => isFree(free), { what: 'the port is free' });
     });
 
-    test('it survives the server, and is closed while the sandbox is', async (t) => {
+    test('a published port survives the server, and is closed while the sandbox is stopped', async (t) => {
       const socket = await openUdp(t);
       await ask(socket, port, Buffer.from('before'));
       await server.kill();

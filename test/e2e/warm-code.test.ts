@@ -49,7 +49,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
       await (await Sandbox.create({ client, image: 'python', isolation })).remove();
     });
 
-    test('its next sandbox has an interpreter already, and keeps its state there', async () => {
+    test('the next sandbox has an interpreter already, and keeps its state there', async () => {
       const { sandbox, pid } = await createNext(isolation);
       assert.notEqual(pid, null);
       const { result, output } = await sandbox.runCode(PID, { language });
@@ -59,7 +59,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
       await sandbox.remove();
     });
 
-    test('one that differs in what programs see gets a new one, with all of it', async () => {
+    test('a sandbox with another environment gets a new interpreter with that environment', async () => {
       const code = 'import os; (os.environ.get("GREETING"), os.getcwd())';
       for (const [options, seen] of [
         [{ env: { GREETING: 'hi' } }, "('hi', '/')"],

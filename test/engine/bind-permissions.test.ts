@@ -95,7 +95,7 @@ for (const { name: runtime } of RUNTIMES) {
       await sandbox.remove();
     });
 
-    test('what cannot be had is refused with its reason', async () => {
+    test('impossible options of a bind are refused with the reason', async () => {
       await assert.rejects(withBind({ stat_virtualization: 'off', host_permissions: 'mirror' }), {
         code: 'invalid_sandbox_config',
         message: /host_permissions: mirror needs stat_virtualization strict or relaxed/,

@@ -31,7 +31,7 @@ describe('an engine whose disk has become read-only', { concurrency: false }, ()
     disk[Symbol.dispose]();
   });
 
-  test('what changes something fails as unavailable, and names the disk', async () => {
+  test('changes fail as unavailable and name the disk', async () => {
     const { client } = engine;
     const changes: Readonly<Record<string, () => Promise<unknown>>> = {
       'create a volume': () => client.volumes.createVolume('second', 16),

@@ -82,7 +82,7 @@ for (const { name: runtime, isolation } of RUNTIMES) {
       await sandbox.remove();
     });
 
-    test('what a command wrote before the time of its sandbox was over arrives, with the reason', async () => {
+    test('output before the time limit of the sandbox arrives, with the reason of the end', async () => {
       const cmd = ['/bin/sh', '-c', 'while :; do echo main; sleep 0.05; done'];
       const sandbox = await engines.start(runtime, { lifecycle: { max_duration_secs: 2 }, runtime: { cmd } });
       const ran = await sandbox.sh("trap '' TERM; echo first; seq 1 20000; echo err >&2; sleep 600");

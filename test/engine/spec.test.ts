@@ -216,7 +216,7 @@ for (const isolation of CLASSES) {
   });
 }
 
-test('what cannot be enforced is refused by name, not ignored', async () => {
+test('fields that cannot be enforced are refused by name, not ignored', async () => {
   const refused = async (more: Partial<SandboxSpec>) => {
     const outcome = await startSandbox(engine, 'container', more).then(
       () => assert.fail('it was accepted'),

@@ -54,7 +54,7 @@ test('every option of the network that the client sends is taken, with its effec
   await create('plain', '--net-strict=false', '--no-dns-rebind-protection', '--dns-query-timeout-ms', '700');
 });
 
-test('what has no bound here, and a secret that nothing holds, are refused by name', async () => {
+test('unsupported limits and missing secrets are refused by name', async () => {
   const refusal = async (...options: readonly string[]) => {
     const { code, stderr } = await msb('create', '--name', 'refused', ...options, BUSYBOX);
     assert.notEqual(code, 0);

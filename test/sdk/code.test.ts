@@ -100,7 +100,7 @@ test('a connection that breaks before a word of a run is opened anew, and the ru
   );
 });
 
-test('one that breaks again is asked for by the name that it had first', async (t) => {
+test('a run that breaks twice is requested again by its first id', async (t) => {
   let cuts = 0;
   const { run, messages } = await startRuns(t, ({ socket, send }) => {
     cuts += 1;
@@ -111,7 +111,7 @@ test('one that breaks again is asked for by the name that it had first', async (
   assert.deepEqual(messages.at(-1)?.again, { connection: 'c1', id: 1 });
 });
 
-test('one of which something was heard is not asked for again', async (t) => {
+test('a run that has sent output is not requested again', async (t) => {
   const { run, messages } = await startRuns(t, ({ socket, send }) => {
     send('stdout', { text: 'half' });
     socket.close(1001, 'the server is shutting down');

@@ -100,7 +100,7 @@ for (const [what, target] of [
   }
 }
 
-test('what root makes before the first start and later belongs to the server user', async (t) => {
+test('files that root creates before the first start and later belong to the server user', async (t) => {
   const fixture = await prepare(t);
   for (const words of [
     ['server', 'keygen'],

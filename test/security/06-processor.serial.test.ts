@@ -100,7 +100,7 @@ for (const isolation of CLASSES) {
       for (const sandbox of [quiet, ...busy]) await sandbox.remove();
     });
 
-    test('its weight is that of its vcpus, and nproc prints their number', async () => {
+    test('the CPU weight follows the vCPUs, and nproc prints their number', async () => {
       const { engine } = server;
       for (const vcpus of [1, 2]) {
         const sandbox = await startSandbox(engine, isolation, { resources: { vcpus } });

@@ -87,7 +87,7 @@ for (const [name, place] of PLACES) {
       );
     });
 
-    test('it has no capability, group or descriptor of the host', async () => {
+    test('a confined program has no capability, group or descriptor of the host', async () => {
       const status = (await attack(place, 'cat', '/proc/self/status')).stdout;
       const field = (key: string) => new RegExp(`^${key}:[ \\t]+(.*)$`, 'm').exec(status)?.[1] ?? '';
       assert.equal(field('Seccomp'), '2');
@@ -105,7 +105,7 @@ for (const [name, place] of PLACES) {
       assert.equal((await attack(place, 'ls', '/proc/self/fd')).stdout, '0\n1\n2\n3\n');
     });
 
-    test('it lives in a user namespace of its own, so that its capabilities end there', async () => {
+    test('a confined program has a user namespace of its own, where its capabilities end', async () => {
       const { stdout } = await attack(place, 'readlink', '/proc/self/ns/user', '/proc/self/ns/net');
       const ours = await run('readlink', ['/proc/self/ns/user', '/proc/self/ns/net']);
       for (const namespace of ours.stdout.trim().split('\n')) assert.ok(!stdout.includes(namespace), stdout);
@@ -114,7 +114,7 @@ for (const [name, place] of PLACES) {
       assert.deepEqual(map, place.ids === 'own' ? own : ['0', '2147483648', '2147483646']);
     });
 
-    test('it sees no file of the host but public programs, and its folder', async () => {
+    test('a confined program sees public programs of the host and its folder, and no other file', async () => {
       const { stdout } = await attack(place, 'ls', '-A', '/');
       const seen = stdout.trim().split('\n').toSorted();
       assert.deepEqual(seen, ['.svc-host', 'bin', 'dev', 'lib', 'lib64', 'place', 'proc', 'usr']);

@@ -64,7 +64,7 @@ test('an archive of an image with folders or links without end is refused', asyn
   assert.deepEqual(readdirSync(join(engine.folder, 'images/staging')), []);
 });
 
-test('what reads an archive has no rights, and ends with it, its engine or its reader', async () => {
+test('the reader of an archive has no rights, and ends with the archive, its engine or its caller', async () => {
   // As many headers as large as are let through, in an archive that is compressed: work for half a second.
   const header = await extended('x', records(MIB - 1024));
   const parts = Array.from({ length: 12 }, () => header);

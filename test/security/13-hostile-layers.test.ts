@@ -96,7 +96,7 @@ const nasty = (): readonly TestEntry[] => [
 ];
 
 for (const isolation of CLASSES) {
-  test(`what is left of a hostile layer does nothing in a sandbox of class ${isolation}`, async () => {
+  test(`files of a hostile layer do no harm in a sandbox of class ${isolation}`, async () => {
     await importConfigured(engine, 'svc/nasty', {}, nasty());
     const image = { type: 'oci', reference: 'svc/nasty' } as const;
     const sandbox = await startSandbox(engine, isolation, { image });

@@ -93,7 +93,7 @@ test('stored texts are plain text on a terminal, and programs get them unchanged
   );
 });
 
-test('what a start, an explanation and a copy say of them is text, too', async () => {
+test('hostile values are text in messages of starts, explanations and copies, too', async () => {
   const { box, client } = world;
   const failed = await Array.fromAsync(Sandbox.list({ client }));
   const names = failed.filter(({ status }) => status === 'failed').map(({ name }) => name);

@@ -27,7 +27,7 @@ test('images survive an engine that stops and starts again', async () => {
   assert.match(await svc.succeed(['image', 'ls']), /tools/);
 });
 
-test('what is kept warm can be listed', async () => {
+test('svc pool ls lists warm sandboxes', async () => {
   assert.deepEqual(JSON.parse(await svc.succeed(['pool', 'ls', '-o', 'json'])), {
     max: 0,
     waiting: [],

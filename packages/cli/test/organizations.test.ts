@@ -75,7 +75,7 @@ test('quotas are shown and changed, and a limit that does not exist is named', a
   assert.match(bad.stderr, /colour is no limit; there are .*max_sandboxes/);
 });
 
-test('what is wrong with the words is usage; what is not there is a failure with the next command', async () => {
+test('a malformed argument is a usage error, a missing object a failure that names the next command', async () => {
   for (const words of [
     ['org', 'create', 'Bad_'],
     ['org', 'create', 'x', '--owner', 'no-address'],

@@ -57,7 +57,7 @@ test('commands of other tools do the same, or say what to type', async () => {
   }
 });
 
-test('what is to be typed instead of a command of another tool exists', () => {
+test("every command that is suggested in place of another tool's exists", () => {
   for (const text of Object.values(INSTEAD))
     for (const [, name, child] of text.matchAll(/svc ([a-z-]+)(?: ([a-z][a-z-]*))?/g)) {
       const command = program.commands.find((each) => each.name() === name);

@@ -6,7 +6,7 @@ import { parseBoundedJson, parseRequestJson } from './bounded-json.ts';
 const parse = (text: string) => parseBoundedJson(Buffer.from(text));
 const refusal = (reason: RegExp) => ({ code: 'invalid_request', message: reason });
 
-test('what it reads is what JSON.parse reads, brackets and quotes in strings included', () => {
+test('texts within the limits are parsed as JSON.parse does, brackets and quotes in strings included', () => {
   const value = { a: [1, '[[[{{{', 'quoted \\" and \\\\', { 'key: "x"': null }], Größe: 1.5 };
   assert.deepEqual(parse(JSON.stringify(value)), value);
   assert.deepEqual(parse(JSON.stringify(`${'['.repeat(100)}\\`)), `${'['.repeat(100)}\\`);
@@ -15,7 +15,7 @@ test('what it reads is what JSON.parse reads, brackets and quotes in strings inc
   assert.throws(() => parseBoundedJson(Buffer.of(0x22, 0xff, 0x22)), TypeError);
 });
 
-test('what is deep, or made of very many small things, is refused before it is read', () => {
+test('deeply nested texts and texts with very many parts are refused before they are parsed', () => {
   assert.doesNotThrow(() => parse('['.repeat(64) + ']'.repeat(64)));
   assert.throws(() => parse('['.repeat(65) + ']'.repeat(65)), refusal(/deeper than 64 levels/));
   assert.throws(() => parse('{"a":'.repeat(1_000_000)), refusal(/deeper than 64 levels/));

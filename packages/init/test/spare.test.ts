@@ -44,7 +44,7 @@ test('a spare process is no activity until its first input', async (t) => {
   await statusOf(0, 'an unused one was never counted');
 });
 
-test('what processes start from changes: spare ones end, and those in use stay', async (t) => {
+test('a change of the defaults of processes ends spare processes, and those in use stay', async (t) => {
   const engine = await Engine.start(t);
   const session = await engine.session();
   const pid = await start(session, 'spare', { spare: true });

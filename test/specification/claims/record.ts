@@ -98,7 +98,7 @@ export const recordClaims: readonly Claim[] = [
     'sandbox.requested',
     'What was asked for, in the shape of `spec`: until the image is known, and while the sandbox is failed',
     'packages/server/src/handlers/sandboxes/sandbox-view.test.ts',
-    'what was asked for is shown until the image is known, without what the image says and without secrets',
+    'the requested spec is shown until the image is known, without values of the image and without secrets',
   ),
   claimOnce(
     'sandbox.created_at',

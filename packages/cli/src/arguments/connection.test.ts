@@ -11,7 +11,7 @@ test('a connection is a host, a port and a protocol; ICMP has no port', () => {
   assert.deepEqual(parseConnection('10.0.0.7/icmpv4'), { host: '10.0.0.7', port: 0, protocol: 'icmpv4' });
 });
 
-test('anything else is refused', () => {
+test('malformed and unknown connections are refused', () => {
   for (const text of [
     '',
     'example.com',

@@ -39,7 +39,7 @@ test('of one key any value will do, of labels and of several keys all must fit',
   assert.ok(!passes('label=team=ml', 'label=team=ops'));
 });
 
-test('what is no filter is refused with those that there are', () => {
+test('an unknown filter is refused with the list of filters', () => {
   for (const text of ['', 'name', 'name=', 'colour=red', 'toString=1'])
     assert.throws(() => collectFilter(text), /name, id, status, label, image, isolation/, text);
   assert.throws(() => collectFilter('status=paused'), /running/);

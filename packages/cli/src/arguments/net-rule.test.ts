@@ -49,7 +49,7 @@ test('direction, protocols and ports are optional; commas and repetition add rul
   ]);
 });
 
-test('what is wrong is said, with the rule and the remedy', () => {
+test('an error names the malformed rule and the remedy', () => {
   for (const [text, reason] of [
     ['allow', /write ACTION/],
     ['', /write ACTION/],

@@ -26,7 +26,7 @@ test('a port of a sandbox is a number that TCP has', () => {
     assert.throws(() => parsePort(text), /65535/, text);
 });
 
-test('anything else is refused', () => {
+test('malformed ports are refused', () => {
   for (const text of ['', '0', '65536', ':', '0:80', '80:0', '80:65536', '80:80/icmp', 'a:b', '1:2:3:4'])
     assert.throws(() => collectPort(text), /HOST:GUEST/, text);
 });

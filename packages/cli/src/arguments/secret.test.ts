@@ -18,7 +18,7 @@ test('a secret is named by its variable, with the hosts that may have it', () =>
   assert.equal(collectSecret('B@b.example', [entry]).length, 2);
 });
 
-test('what names no variable or no host is refused', () => {
+test('a secret without a variable or a host is refused', () => {
   for (const text of [
     '',
     'API_KEY',

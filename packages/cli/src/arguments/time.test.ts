@@ -9,7 +9,7 @@ test('a time is a date, or how long ago', () => {
   assert.ok(parsed >= earliest && parsed <= Date.now(), `${parsed - earliest} ms`);
 });
 
-test('anything else is refused', () => {
+test('malformed times are refused', () => {
   for (const text of ['', 'soon', '10 minutes', '+101959-06-25T00:00:00Z'])
     assert.throws(() => parseTime(text), /Give a time/, text);
   assert.throws(() => parseTime('99999999999d'), /Give at most 36500d/);

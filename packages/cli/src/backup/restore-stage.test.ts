@@ -38,7 +38,7 @@ async function stopMidway(folder: string): Promise<void> {
   assert.deepEqual((await readdir(folder)).toSorted(), ['images', 'restore.unfinished']);
 }
 
-test('what was restored takes its place at once, also behind a link, and nothing is left beside it', async (t) => {
+test('restored data takes its place in one step, also behind a link, and leaves no stage', async (t) => {
   const folder = await folderFor(t);
   const link = `${folder}.link`;
   await symlink(folder, link);
@@ -68,7 +68,7 @@ test('on a mount point the names take their places, on one of the same file syst
   }
 });
 
-test('one that ended while names took their places is begun anew, and no server starts meanwhile', async (t) => {
+test('a restore that was killed half-way starts again from the beginning, and no server starts before', async (t) => {
   const folder = await folderFor(t, '-t', 'tmpfs', 'tmpfs');
   await stopMidway(folder);
   await assert.rejects(requireRestored(folder), UNFINISHED);
@@ -90,7 +90,7 @@ test('a restore that fails while names take their places leaves nothing', async 
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('files that are not of the restore stay, and keep another one from beginning', async (t) => {
+test('files from elsewhere stay in the data folder and prevent the next restore', async (t) => {
   const folder = await folderFor(t, '-t', 'tmpfs', 'tmpfs');
   await stopMidway(folder);
   await writeFile(join(folder, 'mine'), 'kept');

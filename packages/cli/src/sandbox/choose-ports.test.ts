@@ -31,7 +31,7 @@ test('a port that was chosen and is taken is chosen again; one that was named st
   await assert.rejects(refused, /in use/);
 });
 
-test('it is not tried for ever', async () => {
+test('the search for a free port ends after some attempts', async () => {
   let tries = 0;
   const always = withChosenPorts({ image: 'x' }, collectPort('80'), (options) => {
     tries += 1;

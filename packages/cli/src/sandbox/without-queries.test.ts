@@ -20,7 +20,7 @@ async function shown(pieces: readonly string[], replayed: number): Promise<strin
   return text;
 }
 
-test('what a terminal was asked before is not asked again; all else is shown as it is', async () => {
+test('terminal queries are removed from replayed output, and no other text', async () => {
   const questions = [
     '\u001b[6n',
     '\u001b[5n',
@@ -41,7 +41,7 @@ test('what a terminal was asked before is not asked again; all else is shown as 
   assert.equal(await shown([kept], 1000), `${kept}…`);
 });
 
-test('what is asked from now on is', async () => {
+test('terminal queries in new output stay', async () => {
   const [old, now] = ['old \u001b[6n', 'new \u001b[6n'];
   assert.equal(await shown([old, now], old.length), `old ${now}…`);
   assert.equal(await shown([old + now], old.length), `old ${now}…`);

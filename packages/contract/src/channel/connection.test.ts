@@ -82,7 +82,7 @@ test('connecting can be aborted', async () => {
   assert.equal(agent.isClosed, true);
 });
 
-test('what an old agent does not know is refused before anything is sent', async () => {
+test('a request that an older agent does not know is refused before it is sent', async () => {
   const ready = encodeMessage(0, 'core.ready', READY);
   // The generation is the fourth byte of the body.
   ready[12] = 1;

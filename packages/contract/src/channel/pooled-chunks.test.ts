@@ -30,7 +30,7 @@ test('two chunks are held, then the source waits until the reader asks for the o
   assert.equal(await readText(chunks), 'three');
 });
 
-test('the same two buffers are filled in turn, and none while it is lent', async () => {
+test('two buffers are filled in turn, and a buffer in use is never filled', async () => {
   const chunks = new PooledChunks(
     () => undefined,
     (bytes) => Buffer.allocUnsafeSlow(bytes),

@@ -43,7 +43,7 @@ test('any chunking of a stream gives the same frames', () => {
   );
 });
 
-test('one byte at a time is as good as all at once', () => {
+test('frames that arrive byte by byte are the same as frames that arrive at once', () => {
   const frames = [0, 1, 200].map((size) =>
     encodeMessage(size, 'core.fs.data', { data: new Uint8Array(size) }),
   );

@@ -78,7 +78,7 @@ test('the fast decoder of data frames takes the recorded layout and gives a view
   assert.equal(body.data.buffer, frame.buffer);
 });
 
-test('what the fast decoder takes, damaged or not, means the same to the CBOR library', () => {
+test('the fast decoder agrees with the CBOR library, also on damaged frames', () => {
   const damage = fc.record({ at: fc.nat(), to: fc.integer({ min: 0, max: 255 }) });
   // Mostly in the heads, where lengths are.
   const place = fc.oneof(fc.nat({ max: 40 }), fc.nat());

@@ -57,7 +57,7 @@ test('a field that is marked optional stays required where it was used before', 
   assert.deepEqual(Type.Object({ a: field }).required, ['a']);
 });
 
-test('what does not fit a schema is named', () => {
+test('the first value that does not fit a schema is named', () => {
   const validator = compile(Type.Object({ size: Type.Integer({ minimum: 1 }) }));
   assert.ok(validator.check({ size: 1 }));
   const value: unknown = { size: 0 };

@@ -272,7 +272,7 @@ test('u64 max and other numbers that JSON cannot carry exactly mean unlimited, a
   );
 });
 
-test('what cannot name an image is refused before anything is made of it', () => {
+test('a malformed image reference is refused', () => {
   for (const reference of ['No Image', 'https://example.com/a', 'a:b:c/d', 'UPPER', 'a@sha256:12']) {
     assert.throws(() => checkSpec({ image: { type: 'oci', reference } }), {
       code: 'invalid_image',

@@ -85,7 +85,7 @@ test('a runtime that lacks a fix is warned about by the name of the advisory, an
   assert.match(finding.remedy ?? '', /SVC_RUNC/);
 });
 
-test('one class is enough; without any, no sandbox can run', () => {
+test('a host with one isolation class is fit, a host without any is not', () => {
   const broken = { ...RUNC, usable: false, reason: 'start_failed: no cgroup' };
   assert.equal(judgeHost(facts({ runtimes: [RUNSC, broken] }), NOW).canRunSandboxes, true);
   const report = judgeHost(facts({ runtimes: [broken] }), NOW);

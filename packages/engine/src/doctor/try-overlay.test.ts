@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { makeTestHost } from '../testing/test-host.ts';
 import { tryOverlay } from './try-overlay.ts';
 
-test('what counts is where the data will lie: a file system that cannot map ids is named, and nothing is left', async () => {
+test('the file system of the data folder is tried for id-mapped mounts, named if it has none, and left clean', async () => {
   await using host = await makeTestHost();
   const at = (name: string) => join(host.folder, name);
   await mkdir(at('doctor'));

@@ -206,7 +206,7 @@ test('a client that sends questions without end over TCP waits for its turn, and
   assert.ok(asked < count / 2, `${asked} were asked`);
 });
 
-test('what a sandbox asked ends with it, over UDP and TCP, and its connections too', async (t) => {
+test('queries and connections of a sandbox end with the sandbox, over UDP and TCP', async (t) => {
   const { upstream } = await resolverThatHolds(t);
   const forwarder = forwarderTo(upstream);
   const listeners = await listenForDns(forwarder, ['127.0.0.1']);

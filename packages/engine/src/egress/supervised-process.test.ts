@@ -115,7 +115,7 @@ test('reports beyond the rate limit wait in the process', async (t) => {
   assert.ok(kept.pid !== undefined);
 });
 
-test('what a process complains about is written to the log some times, and no more', async (t) => {
+test('stderr of a supervised process is logged a limited number of times', async (t) => {
   const { warnings, ports } = await keep(
     t,
     `process.stderr.on('error', () => setInterval(() => say('x'), 100));

@@ -48,7 +48,7 @@ test('repeated decisions are one entry with a count, which is shown and reported
   assert.equal((await read(log)).entries.length, 2);
 });
 
-test('it is bounded: the oldest go and are counted, and what is allowed pushes out nothing that was denied', async () => {
+test('the log is bounded: the oldest entries are dropped and counted, and allowed ones never displace denied ones', async () => {
   const log = new NetworkLog();
   for (let port = 1; port <= 300; port++) log.note(decision({ port }), 'why', 2);
   for (let port = 1; port <= 300; port++) log.note(decision({ port, verdict: 'allow' }), 'why', 1);

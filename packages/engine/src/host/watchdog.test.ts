@@ -42,7 +42,7 @@ test('a process that a signal stopped is noticed at the second look, though it h
   assert.equal(reason, 'it was stopped by a signal');
 });
 
-test('one that neither answers nor works is noticed after ten looks, one that works after sixty', async (t) => {
+test('a process that does not answer is reported after ten checks when it uses no CPU, after sixty when it does', async (t) => {
   const quiet = { state: 'D', cpuTicks: 5 };
   assert.deepEqual(await watch(t, { ask: never, look: async () => await Promise.resolve(quiet) }), {
     reason: 'it does not answer',

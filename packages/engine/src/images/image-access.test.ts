@@ -8,7 +8,7 @@ import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 const ALICE = { username: 'alice', password: 'correct horse' };
 
-test('who may use an image is remembered over a restart, and a record from before there were scopes is public', async (t) => {
+test('scopes of an image survive a restart, and a record without scopes is public', async (t) => {
   await using registry = await TestRegistry.start();
   const { store, folder, reopen } = await newTestStore(t);
   await registry.push('private', 'latest', imageOf([await layerOf([{ name: 'secret', body: 'x' }])]));

@@ -85,7 +85,7 @@ function resolving(make: Make): void {
     }
   });
 
-  test('what does not exist is said not to exist, and nothing is kept', async (t) => {
+  test('a pull of a missing image fails as not found and leaves nothing', async (t) => {
     const harness = await make(t);
     await rejects('image_not_found', resolve(harness, 'missing'));
     assert.deepEqual(await harness.images.list(), []);
@@ -197,7 +197,7 @@ function keeping(make: Make): void {
 const ALICE: RegistryAuth = { username: 'alice', password: 'correct horse' };
 
 function keepingPrivate(make: Make): void {
-  test('what was pulled with credentials is there for its scope alone, until others show theirs', async (t) => {
+  test('an image that was pulled with credentials is open to its scope, and to others with credentials of their own', async (t) => {
     const harness = await make(t);
     await harness.publish('app', 'one');
     harness.setAuth(ALICE);
@@ -309,7 +309,7 @@ function holding(make: Make): void {
     assert.equal((await images.held('other')).storedBytes, storedBytes);
   });
 
-  test('what asks at once does not get more together than it may hold', async (t) => {
+  test('concurrent pulls of a scope stay within its limit together', async (t) => {
     const harness = await make(t);
     const names = ['a', 'b', 'c', 'd'];
     for (const name of names) await harness.publish(name, `content of ${name}`);

@@ -11,7 +11,7 @@ const REQUEST = {
 };
 const fatal = (message: string) => `time="2024-01-01T00:00:00Z" level=fatal msg="${message}"\n`;
 
-test('what skopeo says becomes one sentence with a code a caller can act on', () => {
+test('errors of skopeo become one sentence with an error code', () => {
   const cases: readonly (readonly [string, string, string, RegExp])[] = [
     [
       fatal('reading manifest v1 in reg.test/app: manifest unknown: manifest unknown'),

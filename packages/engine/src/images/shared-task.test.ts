@@ -5,7 +5,7 @@ import { SharedTasks } from './shared-task.ts';
 
 const step = (message: string): ImageProgress => ({ step: 'building', message });
 
-test('who joins late hears the latest progress, and all get the one result', async () => {
+test('a late caller of a shared task gets the latest progress, and all callers get the same result', async () => {
   const tasks = new SharedTasks<number>();
   const { promise, resolve } = Promise.withResolvers<number>();
   let starts = 0;

@@ -59,7 +59,7 @@ test('a reader that is gone does not end the process', async () => {
   assert.deepEqual(await exited, [7, null]);
 });
 
-test('what others chose is text in it, to programs the same', (t) => {
+test('text of callers is escaped in the log, and the same to programs', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-process-log-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = openSync(join(folder, 'log'), 'a');

@@ -55,7 +55,7 @@ const knock = (address: string, port: number, protocol: 'tcp' | 'udp' = 'udp'): 
   flows: [{ address, protocol, port }],
 });
 
-test('what a sandbox without a policy of its own is denied is told, with the default that decided', async () => {
+test('denials of a sandbox without a policy are reported with the default that decided', async () => {
   const { privateAddress, metadataAddress, publicAddress } = internet;
   const slot = await slotWith();
   await probeBriefly(slot.networkNamespace, tcp(privateAddress), tcp(metadataAddress, 80));
@@ -70,7 +70,7 @@ test('what a sandbox without a policy of its own is denied is told, with the def
   );
 });
 
-test('what rules deny is told with the rule: a range, a port, ICMP, another sandbox, a name', async () => {
+test('denials by a rule are reported with the rule: a range, a port, ICMP, another sandbox, a name', async () => {
   const { publicAddress, privateAddress } = internet;
   const other = await slotWith();
   const slot = await slotWith({
@@ -139,7 +139,7 @@ test('a flood is counted and not listed, and hides nothing of another sandbox', 
   assert.equal(reportsOf(quiet.key).leftOut, 0);
 });
 
-test('what was denied last is told before the slot is gone', async () => {
+test('the last denials are reported before the slot is removed', async () => {
   const slot = await slotWith();
   await probe(slot.networkNamespace, knock(internet.privateAddress, 7));
   await network.release(slot.key);

@@ -94,7 +94,7 @@ test('the resolver has no privileges, and another takes its place when it dies',
   assert.ok(before !== undefined && after !== undefined && after !== before, 'questions go to the new one');
 });
 
-test('what a killed engine left is taken over or removed, its resolver too', async () => {
+test('slots and the resolver of a killed engine are taken over or removed', async () => {
   await using engine = await TestEngine.make(92);
   const { kept, resolverPid } = await runAndKillEngine(engine);
   assert.ok((await engine.traces()).length > 12, 'the killed engine left something');

@@ -103,7 +103,7 @@ test('when the held nft dies another one takes over', async (t) => {
   assert.deepEqual(await numbersIn(table), ['1001', '1002']);
 });
 
-test('one that was killed while it was idle is not asked, nor waited for', async (t) => {
+test('an idle nft that was killed delays no command', async (t) => {
   const table = await tableWithSet(t);
   const nft = new Nft();
   t.after(() => nft.close());
@@ -133,7 +133,7 @@ async function childrenNamed(name: string): Promise<readonly number[]> {
   return found;
 }
 
-test('what nft said of a command ends where it complains of the mark, once all of that is there', () => {
+test('the answer to a command ends at the complete error about the marker', () => {
   const complaint = 'Error: syntax error, unexpected string\ndone7\n^^^^^\n';
   for (let length = 0; length < complaint.length; length++)
     assert.equal(textBefore('done7', complaint.slice(0, length)), undefined);

@@ -141,7 +141,7 @@ async function succeeds(...line: readonly string[]): Promise<boolean> {
   );
 }
 
-test('what has taken a proxy over reaches no more of the network than sandboxes may at most', async (t) => {
+test('a compromised proxy reaches no more of the network than the ceiling allows', async (t) => {
   const own = createServer((socket) => socket.destroy()).listen(0, '0.0.0.0');
   t.after(() => own.close());
   await once(own, 'listening');

@@ -4,7 +4,7 @@ import { command } from '../testing/command.ts';
 import { TestEngine } from '../testing/test-engine.ts';
 import { proxyMark } from './proxy-routing.ts';
 
-test('one rule and one route lead to the proxy, however often an engine starts, and go with the last', async () => {
+test('one rule and one route lead to the proxy, after any number of engine starts, and are removed with the last engine', async () => {
   await using engine = await TestEngine.make(96);
   const mark = `0x${proxyMark(engine.options.instance).toString(16)}`;
   const rules = async () =>

@@ -89,7 +89,7 @@ test('a policy that is not refused opens nothing beyond the ceiling but what onl
   assert.ok(accepted > 1000, `${accepted} were accepted`);
 });
 
-test('what is beyond a ceiling is refused by the name of the rule, and the default policy never is', () => {
+test('a rule beyond a ceiling is refused by its name, and the default policy is always accepted', () => {
   const refusal = (policy: NetworkPolicy, ...list: readonly string[]) => {
     try {
       checkCeiling({ policy }, ceilingsOf(list));

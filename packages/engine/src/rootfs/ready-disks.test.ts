@@ -140,7 +140,7 @@ test('a prepared disk that was unmounted is mounted again', async () => {
   assert.deepEqual(await host.leftovers(), []);
 });
 
-test('what an engine that was killed had ready is removed by the next one', async () => {
+test('the next engine removes the ready disks of a killed one', async () => {
   await using host = await makeRealHost();
   const killed = host.open({ readyDisks: 2 });
   await killed.recover([]);

@@ -16,7 +16,7 @@ async function create(sandboxes: Sandboxes, start: boolean): Promise<void> {
 }
 
 for (const start of [true, false]) {
-  test(`what waits behind the removal of one that ${start ? 'runs' : 'does not run'} makes nothing of it again`, async (t) => {
+  test(`calls that wait behind the removal of a ${start ? 'running' : 'stopped'} sandbox do not create it again`, async (t) => {
     const host = await pretend(t);
     const sandboxes = new Sandboxes(host.kit(noFault()), NO_POOL);
     await create(sandboxes, start);

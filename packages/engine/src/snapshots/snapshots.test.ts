@@ -73,7 +73,7 @@ test('a snapshot says what its file is, and is there after a restart', async (t)
   }
 });
 
-test('one id is one snapshot, also while it is being made, and the image is in use from the first moment', async (t) => {
+test('a second snapshot with the same id is refused, also during the first, and the image counts as in use at once', async (t) => {
   const snapshots = await open(await makeFolder(t));
   const gate = Promise.withResolvers<void>();
   const slow = source(async (file) => {

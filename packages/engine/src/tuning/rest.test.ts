@@ -30,7 +30,7 @@ test('repeated calls reach the runtime once, and one that was found is woken in 
   assert.deepEqual(found.calls, ['wake']);
 });
 
-test('it rests after a short delay, unless it is used', () => {
+test('an unused sandbox rests after a short delay', () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const { calls, rest } = makeRest();

@@ -73,7 +73,7 @@ test('a sandbox that is made from nothing is refused with a word on what it take
   assert.match((await refusal(() => create?.('python'))).message, /an object, not a string/);
 });
 
-test('what a sandbox can be asked for is known, with every option of its kind', async (t) => {
+test('every option of a sandbox is known, with its fields', async (t) => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(JSON.stringify({ id: 'id', name: 'x', status: 'running' }));

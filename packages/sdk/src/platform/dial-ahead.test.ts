@@ -58,7 +58,7 @@ test('the next dial takes the connection that was opened ahead, the one after it
   assert.equal(await peer.answer(), 'connection 2');
 });
 
-test('one that was taken lives as long as its owner wants', async (t) => {
+test('a connection in use stays until its owner closes it', async (t) => {
   const peer = await Peer.listen(t);
   t.mock.timers.enable({ apis: ['setTimeout'] });
   dialAhead(peer.url);
@@ -68,7 +68,7 @@ test('one that was taken lives as long as its owner wants', async (t) => {
   taken.socket.destroy();
 });
 
-test('one that the server has closed is not taken, and one that it closes without an answer is replaced', async (t) => {
+test('a connection that the server closed is not used, or replaced when it closes without an answer', async (t) => {
   const peer = await Peer.listen(t);
   dialAhead(peer.url);
   await waitUntil(() => peer.sockets.length === 1);

@@ -31,7 +31,7 @@ async function isTaken(
   }
 }
 
-test('what was signed with the secret is taken, from either kind of headers, as text or as bytes', async () => {
+test('messages signed with the secret are accepted, with both kinds of headers, as text and as bytes', async () => {
   const message = await verifyWebhook(SECRET, HEADERS, BODY, { now: NOW });
   assert.deepEqual(message, JSON.parse(BODY));
   assert.ok(await isTaken(SECRET, new Headers(HEADERS), Buffer.from(BODY)));
@@ -47,7 +47,7 @@ test('what was signed with the secret is taken, from either kind of headers, as 
   assert.ok(await isTaken('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', known, '{"test": 2432232314}', { now }));
 });
 
-test('anything else is not', async () => {
+test('messages with another secret, content or time are refused', async () => {
   assert.equal(await isTaken(OTHER, HEADERS, BODY), false);
   assert.equal(await isTaken(SECRET, HEADERS, `${BODY} `), false);
   assert.equal(await isTaken(SECRET, { ...HEADERS, 'webhook-id': 'msg_2' }, BODY), false);

@@ -45,7 +45,7 @@ test('a call that ends too early says which sandbox it has made', async () => {
   assert.deepEqual([held[0], held.at(-1)], ['0', '18'], 'the answer is to come before the call ends');
 });
 
-test('one that ran and went away with its end did not stay', async () => {
+test('a sandbox that disappears during its start is a failed start', async () => {
   const { client } = serverOf(['starting', null]);
   const failure = await Sandbox.create({ client, image: 'base' }).catch((error: unknown) => error);
   assert.ok(SvcError.is(failure, 'start_failed'), String(failure));

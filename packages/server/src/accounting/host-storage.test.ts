@@ -47,7 +47,7 @@ test('calls that take space are refused with the largest users of space in the o
     assert.deepEqual([reply.status, reply.body.error.code], [507, 'insufficient_storage']);
 });
 
-test('what reads, stops and removes works while the host is short of space, and all of it once there is room', async (t) => {
+test('reads, stops and removals work on a full host, and all calls once there is space', async (t) => {
   const { server, key, create } = await startShort(t);
   const { body: box } = await server.rest('GET', '/sandboxes/by-name/box-of-acme', { key });
   assert.equal((await server.rest('POST', `/sandboxes/${box.id}/stop`, { key })).status, 200);

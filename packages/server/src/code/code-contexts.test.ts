@@ -175,7 +175,7 @@ test('names and the number of contexts are bounded', async () => {
   await remove(...all);
 });
 
-test('one that cannot start is not there', async () => {
+test('a context that cannot start is not listed', async () => {
   const place = { cwd: '/no/such/folder' };
   await refused(contexts.create(BOX, { ...PYTHON, name: 'bad', place }, never), 'exec_failed');
   await refused(contexts.require(BOX, 'bad'), 'context_not_found');

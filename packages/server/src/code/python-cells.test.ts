@@ -105,7 +105,7 @@ test('a command that is not known is named, with those that are', async () => {
   assert.match(exception.message, /no %unknown here; known are %cd, %env/);
 });
 
-test('what is Python stays Python', async () => {
+test('valid Python is not read as a shell or magic command', async () => {
   const text = 'x = """\n!not a command\n%cd /nowhere\n"""\ny = (7\n%4)\n';
   const { status, result } = await run(`${text}x.count("!"), y`);
   assert.deepEqual([status, result], ['success', '(1, 3)']);

@@ -71,7 +71,7 @@ test('a context is there through every server of a store, with its state', async
   assert.doesNotMatch(JSON.stringify(rows), /hush/, 'a variable can be read in the store');
 });
 
-test('what code printed through one server is in no answer of another', async (t) => {
+test('output of a run through one server is in no answer of another server', async (t) => {
   const { first, second, run, make } = await startTwo(t);
   const { body: made } = await make(first);
   for (const [server, word] of [

@@ -38,7 +38,7 @@ function formOf(result: Pick<CodeRunResult, 'data'> | undefined, type: string): 
   return typeof form === 'string' ? form : '';
 }
 
-test('what is shown on the way comes between what is printed, the value of a last expression last', async () => {
+test('displayed results are in order with printed output, and the value of the last expression comes last', async () => {
   const codes = {
     python: 'print("a"); display({"x": [1, None]}); print("b"); "end"',
     node: 'console.log("a"); display({ x: [1, null] }); console.log("b"); "end"',
@@ -209,7 +209,7 @@ print("over")`;
   }
 });
 
-test('what would take long to read, although it is short, is left out unread, and what follows is read', () => {
+test('short results that are expensive to parse are left out, and those after them are read', () => {
   const many = (part: string, count: number) => `[${Array.from({ length: count }, () => part).join()}]`;
   const costlyForms = [
     many('{}', 200_000),
@@ -265,7 +265,7 @@ test('an invalid table and invalid base64 are left out, also when user code send
     assert.deepEqual([read('image/png', form), typeof atob(form)], [[form], 'string']);
 });
 
-test('what threads show after the end, and children that were forked, is printed and disturbs nothing', async () => {
+test('results of threads and forked children after the end are printed as text and disturb no later run', async () => {
   const { results, stdout } = await python(`
 import os, threading
 if os.fork() == 0:

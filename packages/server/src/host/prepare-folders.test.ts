@@ -24,7 +24,7 @@ function folders(t: TestContext) {
   return { dataFolder, serverFolder: join(dataFolder, 'server') };
 }
 
-test('what root made before the first start is handed to the service user', async (t) => {
+test('files that root created before the first start are given to the service user', async (t) => {
   const where = folders(t);
   mkdirSync(where.serverFolder);
   writeFileSync(join(where.serverFolder, 'signing.key'), '');

@@ -56,7 +56,7 @@ test('a sandbox that does not answer is said not to, and is asked again next tim
   assert.equal(asked, 2);
 });
 
-test('what the orchestrator says is handed on as it is', async () => {
+test('errors of the orchestrator are passed on unchanged', async () => {
   const reason = new PlatformError('sandbox_not_running', 'it is stopped');
   const pool = new ChannelPool(async () => await Promise.reject(reason));
   await assert.rejects(pool.get('a'), reason);

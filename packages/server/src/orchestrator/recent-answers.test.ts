@@ -27,7 +27,7 @@ test('no more than some hundred are kept, and the oldest goes first', () => {
   assert.equal(answers.has({ index: 500 }), true);
 });
 
-test('who forgets asks again', () => {
+test('a forgotten answer is requested again', () => {
   const answers = new RecentAnswers(() => 0);
   answers.note({});
   answers.forget();

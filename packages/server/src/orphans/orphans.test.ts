@@ -37,7 +37,7 @@ async function idsOf(parts: OrphanParts): Promise<readonly string[]> {
   return (await listOrphans(parts, never)).map(({ kind, id }) => `${kind} ${id}`);
 }
 
-test('what no row knows is shown, left alone, and the log says where to look', async (t) => {
+test('objects without a row are listed, not removed, and the log names the command', async (t) => {
   const parts = await strays(t);
   const lines: string[] = [];
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
@@ -79,7 +79,7 @@ test('two who remove the same at once do no harm, and one of them at least has d
   assert.deepEqual(await idsOf(parts), []);
 });
 
-test('what a row knows is no orphan, and refused with its owner, also while it is made and after it was removed', async (t) => {
+test('an object with a row is no orphan: removal is refused with its owner, also during creation and after removal', async (t) => {
   const parts = await strays(t);
   const { database, orchestrator, volumeStore, snapshotStore } = parts;
   const sandbox = await addSandbox(database, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
@@ -110,7 +110,7 @@ test('what a row knows is no orphan, and refused with its owner, also while it i
   for (const [id, said] of owned) await assert.rejects(removeOrphan(parts, id, force, never), said);
 });
 
-test('what is made while it is looked for has its row by then, and stays', async (t) => {
+test('an object that is created during the search has its row in time, and stays', async (t) => {
   const id = crypto.randomUUID();
   class Busy extends FakeOrchestrator {
     override async list() {

@@ -78,7 +78,7 @@ test('a channel that breaks while a connection waits is replaced', async (t) => 
   assert.equal(service.openings, 3);
 });
 
-test('what cannot pass ends the connection at once', async (t) => {
+test('a connection that cannot reach the sandbox is closed at once', async (t) => {
   const visit = await publish(t, () => Promise.reject(new Error('a bug')), {
     firstMs: 60_000,
     againMs: 60_000,

@@ -175,7 +175,7 @@ test('new clients do not displace active ones; the longest idle one is dropped',
   assert.equal(soft.size, 2);
 });
 
-test('who is quiet for long is forgotten', async (t) => {
+test('a client without datagrams for a while is forgotten', async (t) => {
   const answers: string[] = [];
   const clients = make(t, { idleMs: 50 }, answers);
   clients.take(from(1), Buffer.from('a'));
@@ -187,7 +187,7 @@ test('who is quiet for long is forgotten', async (t) => {
   }, 'an answer');
 });
 
-test('what the sandbox does not take is bounded', async (t) => {
+test('datagrams that the sandbox does not read are bounded', async (t) => {
   const opened = Promise.withResolvers<ChannelClient>();
   const target = {
     sandboxId: 'box',

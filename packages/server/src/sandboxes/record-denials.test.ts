@@ -5,7 +5,7 @@ import pino from 'pino';
 import { body, startHealthy } from '../testing/sandboxes.ts';
 import { recordDenials } from './record-denials.ts';
 
-test('what a sandbox was kept from is in the audit log: the first ten of a minute, of each kind', async (t) => {
+test('denials of a sandbox are in the audit log: the first ten of each kind in a minute', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
   const { denied } = server.orchestrator;

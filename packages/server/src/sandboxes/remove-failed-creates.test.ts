@@ -30,7 +30,7 @@ test('a sandbox that never ran is removed some time after it failed, and one tha
   assert.deepEqual([await statusOf(server, 'ran'), await statusOf(server, 'waiting')], [200, 200]);
 });
 
-test('one that failed just now is kept, and for ever when the operator wants so', async (t) => {
+test('a recent failed create is kept, and all of them when the operator says so', async (t) => {
   for (const keepFailedMs of [60_000, null]) {
     const server = await startHealthy(t, { restSettings: { keepFailedMs } });
     await make(server, 'never', 'missing');

@@ -120,7 +120,7 @@ test('a stop through one server ends the start that another one is at', async (t
   await until(second, 'one', 'stopped');
 });
 
-test('what a server that died was at is taken over when its claim runs out', async (t) => {
+test('work of a dead server is taken over when its claim expires', async (t) => {
   const { first, second } = await startTwo(t);
   const { body: made } = await first.rest('POST', '/sandboxes', { body: body('one') });
   assert.equal(await claimSandbox(first.database, made.id, 'dead', 60_000), true);
@@ -131,7 +131,7 @@ test('what a server that died was at is taken over when its claim runs out', asy
   assert.equal(started.status, 'running');
 });
 
-test('who may come in is changed through one server and holds at the port that another one has open', async (t) => {
+test('a change of ingress rules through one server holds at a port that another server has open', async (t) => {
   const { first, second, orchestrator } = await startTwo(t);
   const port = await freePort('tcp');
   let letIn = 0;

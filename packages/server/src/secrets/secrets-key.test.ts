@@ -56,7 +56,7 @@ test('a rotation puts a new key first and keeps the one before, and no older one
   assert.equal((await stat(path)).mode & 0o777, 0o600);
 });
 
-test('what is in use follows a rotation: it seals with the new key and opens what the old one sealed', async (t) => {
+test('a sealer in use follows a rotation: it seals with the new key and still opens older values', async (t) => {
   const path = join(await makeFolder(t), 'secrets.key');
   await ensureSecretsKeys(path);
   const sealer = new Sealer(followSecretsKeys(path));

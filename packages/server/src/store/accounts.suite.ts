@@ -126,7 +126,7 @@ export function accountsSuite(name: string, empty: (t: TestContext) => Promise<D
       assert.equal((await findFailures(db, 'account:x'))?.count, 7);
     });
 
-    test('who waited as long as the number of failures asks for may try once more', async (t) => {
+    test('an attempt is allowed again after the delay that grows with failures', async (t) => {
       const { db } = await prepare(t);
       const tryAt = async (count: number, secondsAgo: number) => {
         const last_at = new Date(Date.now() - secondsAgo * 1000).toISOString();

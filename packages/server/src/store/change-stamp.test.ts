@@ -15,7 +15,7 @@ async function openTwice(t: TestContext) {
   return { one, two };
 }
 
-test('what was found is remembered until anything changes, through whichever connection', async (t) => {
+test('a result is cached until any connection changes the database', async (t) => {
   const { one, two } = await openTwice(t);
   let loads = 0;
   const remembered = rememberUntilChange(async (_db, key) => {

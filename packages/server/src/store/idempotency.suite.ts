@@ -119,7 +119,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       assert.equal(over.body, '2');
     });
 
-    test('what is settled and undone is as if it had not been settled', async (t) => {
+    test('a settled call that is undone can be claimed again', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', LEASE_MS);
       await settleKey(db, claim('a'), { status: 200, body: 'null' }, LEASE_MS);

@@ -44,7 +44,7 @@ test('a change is answered when it is on the disk, and meanwhile others are serv
   assert.equal(disk.turns, 1);
 });
 
-test('those who change something while the disk is at work share its next turn', async (t) => {
+test('commits during a flush share the next flush', async (t) => {
   const { database, disk } = await openWithDisk(t);
   disk.hold();
   const first = sql`insert into seen values (1)`.execute(database);
@@ -60,7 +60,7 @@ test('those who change something while the disk is at work share its next turn',
   assert.equal(disk.turns, 2);
 });
 
-test('what changes nothing asks for no disk', async (t) => {
+test('a transaction without changes is not flushed', async (t) => {
   const { database, disk } = await openWithDisk(t);
   await sql`update seen set at_claim = 2`.execute(database);
   await assert.rejects(
@@ -94,7 +94,7 @@ test('a failing disk fails the callers of unflushed changes, and only them', asy
   assert.equal(await countSeen(database), 3);
 });
 
-test('what is noted of a key alone does not wait for the disk, and in a transaction it does', async (t) => {
+test('the note about a key does not wait for a flush by itself, and does in a transaction', async (t) => {
   const { database, disk } = await openWithDisk(t);
   const claim = { scope: 'org', key: 'one', owner: 'me' };
   await claimKey(database, claim, 'print', 1000);
@@ -130,7 +130,7 @@ test('a commit is reported before it is flushed, and a rollback is not', async (
   assert.deepEqual([reported, await countSeen(database)], [['made'], 2]);
 });
 
-test('what is committed is not done again when the disk has no room for it then', async (t) => {
+test('a committed transaction is not repeated when the flush fails on a full disk', async (t) => {
   const { database, disk } = await openWithDisk(t);
   const insert = async (transaction: Database) => {
     await sql`insert into seen values (1)`.execute(transaction);

@@ -23,7 +23,7 @@ const FULL = {
   maxMinutes: '1.5',
 } as const;
 
-test('what is left as it is is not sent, and not typed', () => {
+test('fields with their default are neither sent nor in the command', () => {
   assert.deepEqual(toRequest(SMALL), {
     name: 'web',
     image: { type: 'oci', reference: 'python' },

@@ -82,7 +82,7 @@ test('rules of the form are recognized, and others become the least access', () 
   assert.equal(onePort.form.reach, 'none');
 });
 
-test('what the form has no field for is named', () => {
+test('settings without a field in the form are named', () => {
   const { omitted, form } = fromSandbox(
     asked({
       env: [{ key: 'A', value: 'two\nlines' }],

@@ -9,7 +9,7 @@ test('the end of a name says what a file is written in', () => {
   assert.equal(languageOfPath('/app/package.json'), 'json');
 });
 
-test('what has no known ending is text', () => {
+test('a file with an unknown extension is plain text', () => {
   for (const path of ['/etc/passwd', '/app.py/notes', '/a/py', '/a/x.constructor', '/'])
     assert.equal(languageOfPath(path), 'text', path);
 });

@@ -140,7 +140,7 @@ test('where plain HTTP is read, it is read at every port, HTTP/2 is refused and 
   assert.equal(await exchangeTcp(proxy.port, 'SSH-2.0-client\r\n'), 'passed');
 });
 
-test('what is forgotten is cut off', async (t) => {
+test('connections of a removed sandbox are closed', async (t) => {
   const { proxy, server } = await world(t, () => undefined);
   const client = connect({ host: '127.0.0.1', port: proxy.port });
   client.write(REQUEST);

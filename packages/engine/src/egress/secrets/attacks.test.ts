@@ -140,7 +140,7 @@ test('a placeholder in a trailer is one in a header', async (t) => {
   );
 });
 
-test('what is compressed is not looked into, and no value ever gets in there', async (t) => {
+test('compressed bodies are not searched, and no value is put into them', async (t) => {
   const world = await open(t, { secrets: [secret({ injection: BODY_TOO })] });
   const body = gzipSync(`key=${PLACEHOLDER}`);
   for (const host of ['api.test', 'other.test'])

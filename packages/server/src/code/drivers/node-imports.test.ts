@@ -27,7 +27,7 @@ test('import statements of every form become declarations of the same names', ()
   }
 });
 
-test('what follows an import statement stays on its line', () => {
+test('code behind an import statement keeps its line number', () => {
   const code = `import {\n  a, // the first\n  b,\n} from 'm';\nimport c from 'm'\nthrow a`;
   const reached = reachImports(code);
   assert.match(reached, /const \{ a, b, \} =/);

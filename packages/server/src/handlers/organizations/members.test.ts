@@ -142,7 +142,7 @@ test('an invite is inspected with its token alone, for as long as it can be acce
   assert.equal((await inspect(invite.token)).status, 400, 'it is void');
 });
 
-test('what a removed member made gives them nothing: keys reach no further than any member, invites are void', async (t) => {
+test('a removed member keeps no access: their keys have the role of a member, their invites are void', async (t) => {
   const { call, owner, admin, person, session: sessionOf } = await startAcme(t);
   const { body: made } = await call('POST', '/orgs/acme/api-keys', admin.key, { name: 'ci' });
   const session = await sessionOf(admin.id);

@@ -93,7 +93,7 @@ test('values of secrets are taken out of the spec, and a secret without one is r
   refuses({ ...OCI, ...secrets({}) }, field, /is missing/);
 });
 
-test('what every spec must hold is checked too', () => {
+test('the rules of every spec are checked too', () => {
   refuses({ ...OCI, labels: { 'svc.x': '1' } }, 'labels.svc.x', /reserved/);
   refuses({ ...OCI, rlimits: [{ resource: 'nofile', soft: 2, hard: 1 }] }, 'rlimits[0].soft', /above hard/);
 });

@@ -79,7 +79,7 @@ test('a change of the network of a running sandbox applies at once, is recorded,
   assert.equal((await patch(STRICT, { 'if-match': '"99999"' })).body.error.code, 'precondition_failed');
 });
 
-test('one that was never started has its change when it is made', async (t) => {
+test('a sandbox that was never started starts with the changed policy', async (t) => {
   const server = await startHealthy(t);
   const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
   await server.rest('PATCH', `/sandboxes/${made.id}/network`, { body: { policy: CLOSED } });

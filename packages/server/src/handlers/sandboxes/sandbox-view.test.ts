@@ -186,7 +186,7 @@ test('a spec is absent until the image is known, and then says all that was left
   assert.equal(other.mounts[0].size_mib, 512);
 });
 
-test('what was asked for is shown until the image is known, without what the image says and without secrets', async (t) => {
+test('the requested spec is shown until the image is known, without values of the image and without secrets', async (t) => {
   const server = await startHealthy(t);
   const made = (await server.rest('POST', '/sandboxes', { body: body('one', FULL) })).body;
   assert.partialDeepStrictEqual(made.requested, {
@@ -223,7 +223,7 @@ test('labels of an image are taken as far as a caller could have asked for them'
   assert.deepEqual(labelsOf({ labels: own }, { labels: image }), { a: '1', b: '2', ...own });
 });
 
-test('what a policy and its rules leave out is shown as what it means', async (t) => {
+test('omitted fields of a policy and its rules are shown with their defaults', async (t) => {
   const server = await startHealthy(t);
   const rule = { direction: 'egress', destination: { domain: 'a.example' }, action: 'allow' };
   const network = { policy: { rules: [rule] } };

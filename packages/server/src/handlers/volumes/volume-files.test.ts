@@ -13,7 +13,7 @@ const closed = (outgoing: ClientRequest) => new Promise((resolve) => void outgoi
 
 const failure = ({ status, body }: RestReply) => [status, body.error.code];
 
-test('what is written is read back, with the folders that lead to it, and is noted', async (t) => {
+test('a written file is read back, its folders are created, and the event is recorded', async (t) => {
   const { volume, put, get, list, events } = await startWithVolume(t);
   const content = Buffer.from([0, 1, 2, 255, 13, 10]);
   const written = await put('deep/in/päth/🙂', content);

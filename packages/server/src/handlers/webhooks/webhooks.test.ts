@@ -94,7 +94,7 @@ test('an event that a webhook asks for arrives, signed with the secret that was 
   );
 });
 
-test('what fails is sent again under the same id, given up at last, and sent once more when asked', async (t) => {
+test('a failed delivery is repeated with the same id, given up at last, and sent again on request', async (t) => {
   const { create, happen, rest, deliveries, eventTypes, id } = await startAcme(t);
   let isWell = false;
   const receiver = await startReceiver(t, (_hook, response) => {
@@ -308,7 +308,7 @@ test('addresses inside, and those that would be more than an address, are refuse
   assert.match(body.attempts[0].error, /localhost leads to no public address/);
 });
 
-test('what fails here, and not at the receiver, is not sent again before its lease is over', async (t) => {
+test('a delivery that fails on this server is not repeated before its lease ends', async (t) => {
   const { create, rest, server } = await startAcme(t);
   const receiver = await startReceiver(t);
   const { id } = await create(receiver.url);

@@ -57,7 +57,7 @@ test('the list of tools costs a conversation 24,000 bytes at most', async (t) =>
   assert.ok(bytes <= 24_000, `${bytes} bytes`);
 });
 
-test('what tools take is described without choices, and null is taken all the same', async (t) => {
+test('input schemas of tools have no unions with null, and null is accepted all the same', async (t) => {
   const { url } = await startTestServer(t);
   const { client } = await connectClient(t, url);
   const { tools } = await client.listTools();
@@ -119,7 +119,7 @@ test('a sandbox is started, used, measured and stopped, and each result travels 
   assert.equal(textOf(stopped), 'Sandbox one stopped successfully');
 });
 
-test('what a command prints is in its answer once', async (t) => {
+test('output of a command is in its answer once', async (t) => {
   const { url } = await startTestServer(t);
   const { client } = await connectClient(t, url);
   await client.callTool({ name: 'sandbox_start', arguments: START });

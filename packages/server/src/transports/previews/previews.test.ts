@@ -181,7 +181,7 @@ test('a page of another preview cannot use the cookie of this one', async (t) =>
   }
 });
 
-test('what a service answers reaches no other host: no cookies for the domain, no headers for the site', async (t) => {
+test('answers of a service affect no other host: cookies lose their domain, headers for the whole site are removed', async (t) => {
   const { server, host, preview } = await show(t, (_incoming, response) => {
     response.appendHeader('Set-Cookie', `evil=1; Domain=${DOMAIN}; Path=/`);
     response.appendHeader('Set-Cookie', 'fine=1; Path=/; HttpOnly');

@@ -157,7 +157,7 @@ test('HEAD does not open a stream', async (t) => {
   assert.equal(plain.status, 200);
 });
 
-test('what is followed for an answer ends with the answer', async (t) => {
+test('a source that an answer follows ends with the answer', async (t) => {
   const server = await startHealthy(t);
   const made = await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body('box') });
   const { orchestrator } = server;
@@ -172,7 +172,7 @@ test('what is followed for an answer ends with the answer', async (t) => {
   await waitUntil(() => signals.length === 1 && signals.every(({ aborted }) => aborted), 'the end');
 });
 
-test('one organization does not take every place to wait', async (t) => {
+test('one organization cannot take all places of waiting calls', async (t) => {
   const { server, organization, apiKey } = await startWithPeople(t, { restSettings: { maxWaiters: 2 } });
   await waitUntil(() => server.health.current.isHealthy);
   await organization('greedy', {});

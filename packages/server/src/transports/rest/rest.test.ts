@@ -146,7 +146,7 @@ test('so many large bodies are read at once, and no more of one organization tha
   assert.equal((await server.rest('POST', '/sandboxes', { body: '{}' })).status, 400, 'usual ones are read');
 });
 
-test('what is no HTTP, and an address that cannot be decoded, get the envelope too', async (t) => {
+test('malformed HTTP and addresses that cannot be decoded get the error envelope', async (t) => {
   const server = await startTestServer(t);
   const { hostname, port } = new URL(server.url);
   const answer = async (text: string) =>

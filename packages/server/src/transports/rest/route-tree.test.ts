@@ -51,7 +51,7 @@ test('parts are decoded one by one, so a slash in a name splits nothing', () => 
   assert.equal(tree.find('/%73andboxes')?.value, '/sandboxes');
 });
 
-test('what is no address is not found', () => {
+test('an unknown path is not found', () => {
   const tree = createTree();
   for (const path of [
     '',
@@ -66,7 +66,7 @@ test('what is no address is not found', () => {
   }
 });
 
-test('what is added at an address that is taken joins what is there', () => {
+test('a second value for a path joins the first', () => {
   const tree = new RouteTree<string[]>();
   tree.add('/volumes/{id}', ['GET']).push('HEAD');
   tree.add('/volumes/{volume_id}', ['PUT']).push('DELETE');

@@ -160,7 +160,7 @@ class LookedAt extends FakeOrchestrator {
   }
 }
 
-test('what the original server took beside the documented fields reaches the sandbox', async (t) => {
+test('undocumented fields of the original server reach the sandbox', async (t) => {
   const server = await startTestServer(t);
   await start(server, {
     image: 'x',
