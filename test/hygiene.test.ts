@@ -134,6 +134,15 @@ test('a decision has its number, a title, its context, the decision and its cons
   );
 });
 
+test('titles of tests begin with their subject', () => {
+  const vague =
+    /\btest(?:Once)?\(\s*(['"`])((?:what|whose?|whom|anything|its?|they|those|others|one (?:that|which|of)) .*?)\1,/g;
+  const badly = code.flatMap(({ path, text }) =>
+    [...text.matchAll(vague)].map(([, , title]) => `${path}: ${title}`),
+  );
+  assert.deepEqual(badly, []);
+});
+
 test('the list of guards names files and tests that exist', () => {
   const list = documents.find(({ path }) => path === 'docs/internals/guards.md')?.text ?? '';
   const tests = code.filter(({ path }) => /\.(?:test|suite)\.ts$/.test(path)).map(({ text }) => text);

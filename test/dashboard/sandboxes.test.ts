@@ -270,7 +270,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
   );
 
   await t.test(
-    'it is found by its label, stopped and deleted where it is listed, without loading anything again',
+    'a sandbox is found by its label, stopped and deleted in the list, without a reload',
     async () => {
       await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sandboxes' }).click();
       await page.getByLabel('Filter by labels').fill('team=none');

@@ -234,7 +234,7 @@ for (const isolation of ['container', 'gvisor']) {
       assert.deepEqual([page.data.length, page.has_more], [20, true]);
     });
 
-    testOnce('what cannot be done is refused with what to do', async () => {
+    testOnce('impossible calls are refused with the remedy', async () => {
       const processes = `/${box}/processes`;
       refused(await rest('POST', `/${UNKNOWN_ID}/processes`, { cmd: 'true' }), 404, 'sandbox_not_found');
       refused(await rest('GET', `${processes}/${UNKNOWN_ID}`), 404, 'process_not_found');

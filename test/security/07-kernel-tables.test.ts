@@ -123,7 +123,7 @@ for (const isolation of CLASSES) {
       });
     }
 
-    test('what sockets hold', async (t) => {
+    test('data in sockets', async (t) => {
       const taken = await takeAll(await startProbed(t), 'sockets');
       assert.ok((taken?.count ?? 0) < MEMORY_MIB / 2, `${taken?.count} MiB in sockets`);
       assert.ok((await takeSome(neighbour, 'sockets')).count > 0);

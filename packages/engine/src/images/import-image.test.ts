@@ -122,7 +122,7 @@ suite('importing', () => {
     assert.deepEqual(imported.layers.length, 1);
   });
 
-  test('what `docker save` writes is recognised, in its old and its new form', async (t) => {
+  test('archives of `docker save` are recognised, in the old and the new format', async (t) => {
     const { scratch } = await newTestStore(t);
     const old = [
       { name: `${'a'.repeat(64)}/layer.tar`, body: 'x' },

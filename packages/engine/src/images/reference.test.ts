@@ -33,7 +33,7 @@ suite('image references', () => {
     assert.equal(parseReference('docker.io/svc/python').registry, 'docker.io');
   });
 
-  test('that are wrong are refused with what is wrong', () => {
+  test('malformed references are refused with the reason', () => {
     const cases: Record<string, RegExp> = {
       '': /empty/,
       'a b': /white space/,
