@@ -132,13 +132,8 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
       : withCredentials(database, signingKey)),
     logger: rest.logger ?? pino({ level: 'silent' }),
   });
-  let isClosed = false;
-  const close = async () => {
-    if (isClosed) return;
-    isClosed = true;
-    await server.close();
-    await database.destroy();
-  };
+  let closing: Promise<void> | undefined;
+  const close = async () => await (closing ??= server.close().then(() => database.destroy()));
   t.after(close);
   const post = postTo(server.url);
   return {
