@@ -111,7 +111,7 @@ function renderErrors(): string {
     '',
     'Every failure is `{"error": {"code", "message", "details"}}`. Act on the code; the message is for people.',
     '',
-    'Clients repeat by themselves what is marked so: it passes within seconds.',
+    'Clients repeat calls automatically after errors that are marked so: these pass within seconds.',
     '',
     '| Code | Status | Repeated | Meaning |',
     '|---|---|---|---|',

@@ -12,7 +12,7 @@ import { TestTimes, timesFileOf, WHOLE_SUITE } from './test-times.ts';
 /**
  * Runs every test file: those that share the machine side by side, as many as it has processors for at the moment, then
  * `*.serial.test.ts` one by one. Files that stand beside what they test share a process with others, in which what all of them need is
- * loaded once; one that fails there runs again by itself. Arguments choose the files (choose-tests.ts). In CI a skipped test is a
+ * loaded once; one that fails there runs again alone. Arguments choose the files (choose-tests.ts). In CI a skipped test is a
  * failed one.
  */
 const ROOT = join(import.meta.dirname, '..');
@@ -112,7 +112,7 @@ async function runFile(file: string): Promise<void> {
   times.save(tally.durations());
 }
 
-/** The files of a group that failed, did not finish, or may have left processes running: each is run again by itself. */
+/** The files of a group that failed, did not finish, or may have left processes running: each is run again alone. */
 async function runGroup(files: readonly string[]): Promise<void> {
   const mark = randomUUID();
   const waiting = new Map(files.map((file) => [join(ROOT, file), file]));

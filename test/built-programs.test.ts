@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
-/** What programs are built into, and words with which they end by themselves and say something; nothing where they cannot be given any. */
+/** What programs are built into, and arguments with which they print something and exit; none where they take none. */
 const PROGRAMS: readonly (readonly [first: string, words: readonly string[], says: RegExp])[] = [
   ['packages/cli/build/main.cjs', ['run', '--help'], /Usage: svc run/],
   ['packages/server/build/main.js', ['--nonsense'], /Unknown option '--nonsense'/],
@@ -38,7 +38,7 @@ for (const [first, words, says] of PROGRAMS) {
   });
 }
 
-/** What a program says until it ends, by itself or because of these words. */
+/** The output of a program until it exits. */
 async function loaded(main: string, words: readonly string[]): Promise<string> {
   const hook = `data:text/javascript,${encodeURIComponent(REPORT_LOADED)}`;
   // SAFETY: no shell; our own program.

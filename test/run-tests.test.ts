@@ -173,7 +173,7 @@ test('a file that leaves something running fails, though its tests passed', () =
   assert.match(stdout, /left running: sleep 1001/);
 });
 
-test('files beside what they test share a process; one that fails, hangs about or ends it there runs by itself', (t) => {
+test('files beside what they test share a process; a file that fails, leaves processes or ends the process runs again alone', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-together-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const pids = JSON.stringify(join(folder, 'pids'));

@@ -11,6 +11,7 @@ const RIDDLES = [
   /\bwhat rest(?:s)\b/gim,
   /\bof one['’]s own\b/gim,
   /\bgo(?:es)? by\b/gim,
+  /\bby (?:itself|themselves)\b/gim,
   // As a subject: "who asks is told". After a noun, as in "a caller who asks", it is plain.
   /(?<=^|[.:;(|"'`*/-]\s*|\b(?:of|to|for|from|by|with|and|or|but|than|when|as|that|whether)\s)who (?:asks?|asked|comes?|came|goes|knows|looks|needs|takes|uses|waits?|wants?)\b/gim,
 ];

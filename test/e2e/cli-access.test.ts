@@ -172,7 +172,7 @@ test('a preview is made, opened with its token, shown by port, and revoked by th
   assert.equal(svc.env['SVC_ORG'], undefined);
 });
 
-test('the pull of an image is a bar on a terminal and lines in a log, for a sandbox and by itself', async () => {
+test('the pull of an image is a bar on a terminal and lines in a log, for a sandbox and for svc image pull', async () => {
   const { svc } = cli;
   assert.ok(registry !== undefined);
   const { host } = registry;

@@ -79,7 +79,7 @@ export class OpenSsh {
   }
 }
 
-/** Ends by itself or is killed; a hanging client is a failure, not a hanging test. */
+/** Exits or is killed; a hanging client is a failure, not a hanging test. */
 export async function finish(child: ChildProcess): Promise<Outcome> {
   const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
   const stdout: Buffer[] = [];

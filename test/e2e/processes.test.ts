@@ -132,7 +132,7 @@ for (const isolation of ['container', 'gvisor']) {
       },
     );
 
-    test('kill -9 of the engine in the middle: the stream goes on by itself', async () => {
+    test('kill -9 of the engine in the middle: the stream continues without a reconnect of the client', async () => {
       const { id } = await start(COUNTER, { stdin: true });
       const reader = new OutputReader(outputUrl(id));
       const reading = reader.read();
@@ -348,7 +348,7 @@ for (const isolation of ['container', 'gvisor']) {
       assert.equal((await ended(other.id, tiny)).exit?.reason, 'exit');
     });
 
-    // gVisor counts the processes of the sandbox by itself and does not report a refused one.
+    // gVisor counts the processes of the sandbox itself and does not report a refused one.
     if (isolation === 'container') {
       test('a process that failed because there were too many processes says so', async () => {
         const crowd = await run('crowd');

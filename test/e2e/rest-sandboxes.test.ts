@@ -135,7 +135,7 @@ describe('sandboxes over REST on the real engine', { concurrency: false }, () =>
     assert.deepEqual(await names(labels({ suite: 'e2e' })), []);
   });
 
-  test('an ephemeral sandbox is gone when it ends, by a stop or by itself', async () => {
+  test('an ephemeral sandbox is removed when it ends, with or without a stop', async () => {
     const lifecycle = { ephemeral: true };
     const stopped = await run('short', { lifecycle });
     await rest('POST', `/sandboxes/${stopped.id}/stop`);

@@ -55,7 +55,7 @@ test('kill -9 of the server during 50 calls: afterwards every sandbox is where t
   assert.equal(error, undefined, 'a sandbox that ran before runs on');
 });
 
-test('kill -9 of the web-facing process alone: it comes back by itself, and so does the truth', async () => {
+test('kill -9 of the web-facing process alone: the supervisor restarts it, and the records agree', async () => {
   await start('steady');
   const web = await server.webPid();
   assert.ok(web > 0);

@@ -10,7 +10,7 @@ import { TestEngine } from './start-engine.ts';
 
 /** How many more descriptors the engine may open: from none at all to almost enough for a create. */
 const SPARE_DESCRIPTORS = [0, 2, 4, 6, 8, 12];
-/** What a caller may be told: each of them is 503, and passes by itself. */
+/** Errors that a caller may get: each is 503 and transient. */
 const RETRYABLE = new Set(['unavailable', 'orchestrator_unreachable']);
 
 let engine: TestEngine;

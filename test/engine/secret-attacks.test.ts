@@ -14,7 +14,7 @@ interface Attack {
   readonly title: string;
   /** Null: the ClientHello has no server name. */
   readonly serverName: string | null;
-  /** Each is sent by itself. */
+  /** Each is sent in a write of its own. */
   readonly pieces: readonly string[];
   /** Requests without a placeholder that the host may see. */
   readonly mayArrive?: RegExp;

@@ -59,7 +59,7 @@ async function assertNothingLeft(folders: readonly string[]): Promise<void> {
   assert.deepEqual(leftOf(folders), []);
 }
 
-test('a file whose set-up fails ends by itself, and its server, engine and sandbox with it', async (t) => {
+test('a file whose set-up fails exits, and its server, engine and sandbox with it', async (t) => {
   const file = await startFile(
     t,
     `${SET_UP} throw new Error('on purpose'); });

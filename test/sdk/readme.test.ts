@@ -85,7 +85,7 @@ test('every example has an expected output, and every expected output an example
 });
 
 for (const [heading, outputs] of Object.entries(EXPECTED)) {
-  test(`the examples of "${heading}" do what they say and end by themselves`, async () => {
+  test(`the examples of "${heading}" do what they say and exit`, async () => {
     const blocks = examples().filter((example) => example.heading === heading);
     for (const [index, { code }] of blocks.entries()) {
       const args = ['--input-type=module-typescript', '--eval', code];

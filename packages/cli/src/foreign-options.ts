@@ -6,7 +6,7 @@ const FOREIGN_OPTIONS: Readonly<Record<string, string>> = {
   '--tmpfs':
     '/tmp is on the disk of the sandbox, whose size --disk sets; a tmpfs is a field of the API: mounts',
   '--env-file': 'give each variable with -e KEY=VALUE; -e KEY takes the value of here',
-  '--restart': 'svc starts no sandbox again by itself; svc wait tells when one has ended',
+  '--restart': 'svc does not restart sandboxes automatically; svc wait tells when one has ended',
   '--privileged': 'a sandbox never has rights over the host; svc doctor shows what the classes allow',
   '--cap-add': 'a sandbox has a fixed set of capabilities, inside its own user namespace',
   '--cap-drop': 'a tighter sandbox: --security restricted',

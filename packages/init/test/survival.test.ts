@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { Engine, collect, releaseBinary, run, shell } from './engine.ts';
 
-test('svc.shutdown lets programs end by themselves', async (t) => {
+test('svc.shutdown lets programs exit', async (t) => {
   const engine = await Engine.start(t);
   const session = await engine.session();
   const id = session.newId();

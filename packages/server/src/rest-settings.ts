@@ -5,7 +5,7 @@ import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from './webhooks/webho
 
 /** Settings of the control plane. */
 export interface RestSettings {
-  /** After an outage, sandboxes recover by themselves for this long; then a caller must decide. */
+  /** After an outage, sandboxes recover automatically for this long; then a caller must decide. */
   readonly recoveryMs: number;
   /** How many calls with `wait_for` may be held at once. */
   readonly maxWaiters: number;

@@ -30,7 +30,7 @@ interface Bad {
 }
 let bad: Bad;
 
-/** What every operation refuses in the same way; made from the table, so that a new operation is covered by itself. */
+/** What every operation refuses in the same way; made from the table, so that a new operation is covered automatically. */
 export const everyOperation = new Outcomes();
 
 everyOperation.phase('every operation', {

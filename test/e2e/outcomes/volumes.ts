@@ -78,7 +78,7 @@ volumes.add('volumes.update', 'quota_exceeded', async (call, world) => {
   const total = (await call('volumes.list')).body.length * 3;
   await setLocalQuotas(place, acme.slug, { max_total_storage_gib: total });
   try {
-    // Together with the others it is too much, by itself it is not.
+    // Too much together with the others, not alone.
     return await call('volumes.update', { ...of(volume), body: { capacity_gib: total } });
   } finally {
     await setLocalQuotas(place, acme.slug, { max_total_storage_gib: 'plan' });

@@ -136,7 +136,7 @@ export const lifecycleClaims: readonly Claim[] = [
   claim(
     'spec.lifecycle.idle_timeout_secs',
     'It is stopped after this long without activity',
-    'it stops by itself, and the audit log gives `idle_timeout` as the reason',
+    'it stops, and the audit log gives `idle_timeout` as the reason',
     async (ground) => {
       const box = await ground.running({ lifecycle: { idle_timeout_secs: 1 } });
       assert.equal(box.spec.lifecycle.idle_timeout_secs, 1);
@@ -149,7 +149,7 @@ export const lifecycleClaims: readonly Claim[] = [
   claim(
     'spec.lifecycle.max_duration_secs',
     'A run ends after this long, also while it works',
-    'it stops by itself while its main process is at work, and the reason is `max_duration`',
+    'it stops while its main process is at work, and the reason is `max_duration`',
     async (ground) => {
       const runtime = { cmd: ['/bin/sh', '-c', 'while :; do sleep 0.1; done'] };
       const box = await ground.running({ lifecycle: { max_duration_secs: 2 }, runtime });

@@ -26,7 +26,7 @@ export function createCommand(): Command {
       'Runs a command in a running sandbox.\n' +
         "Exit code: the command's; 127 not found, 126 not startable, 128+n killed by signal n, 124 out of time,\n" +
         '125 when svc itself failed.\n' +
-        'Ctrl-] leaves a terminal, which ends what runs in it. With --detach the command runs on by itself.',
+        'Ctrl-] leaves a terminal, which ends what runs in it. With --detach the command runs in the background.',
     )
     .argument('<name>', 'the sandbox')
     .argument('<command...>', 'what to run, with its own options')

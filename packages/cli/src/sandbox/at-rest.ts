@@ -1,9 +1,9 @@
 import type { CallOptions, Sandbox } from '@svc/sdk';
 
-/** States of a sandbox that does not run and will not start by itself. */
+/** States of a sandbox that does not run and is not about to start. */
 export const AT_REST: ReadonlySet<Sandbox['status']> = new Set(['created', 'stopped', 'failed']);
 
-/** Stops a sandbox; one that ends by itself before the stop arrives is no error, although the server refuses the stop. */
+/** Stops a sandbox; one that ends before the stop arrives is no error, although the server refuses the stop. */
 export async function stopUnlessAtRest(
   sandbox: Pick<Sandbox, 'status' | 'stop'> & { refresh(): Promise<unknown> },
   options: CallOptions = {},

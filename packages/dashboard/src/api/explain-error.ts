@@ -13,7 +13,7 @@ export interface Explained {
 }
 
 const OF_CLIENT: Readonly<Record<string, string>> = {
-  connection_failed: 'The server does not answer. It may be restarting: this page tries again by itself.',
+  connection_failed: 'The server does not answer. It may be restarting: this page tries again automatically.',
   timeout: 'It took too long. Try it again; what was begun may have been done.',
   aborted: 'It was cancelled.',
 };

@@ -34,7 +34,7 @@ export async function* layerTar(folder: string): AsyncGenerator<Buffer> {
     yield* writer as AsyncIterable<Buffer>;
     isWhole = true;
   } finally {
-    // Kills tar when a reader stops early; tar that has written everything ends by itself.
+    // Kills tar when a reader stops early; tar that has written everything has exited already.
     if (!isWhole) {
       writer.destroy();
       tar.kill('SIGKILL');

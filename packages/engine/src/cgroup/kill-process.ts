@@ -1,6 +1,6 @@
 import { isErrno } from '@svc/contract/errno';
 
-/** Ends a process of the host; succeeds when it has ended by itself. */
+/** Ends a process of the host; succeeds when it has exited already. */
 export function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');

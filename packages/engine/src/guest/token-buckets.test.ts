@@ -63,7 +63,7 @@ test('a guest that waits as told spends at most its rate and one burst', () => {
       let sum = 0;
       for (const { amount, pause } of taken) {
         clock.ms += Math.max(pause, bucket.waitMs());
-        // What is taken last may be too much by itself, and is waited for afterwards.
+        // What is taken last may exceed the rate alone, and is waited for afterwards.
         assert.ok(sum <= LIMITS.burst + (LIMITS.perSecond * clock.ms) / 1000 + 1e-6);
         bucket.spend(amount);
         sum += amount;

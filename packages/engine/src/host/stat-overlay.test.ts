@@ -92,7 +92,7 @@ test('mirrored, the ordinary bits of files and folders are set on the host as we
 test('without an overlay owner and mode are those of the host, except for set-user-id and set-group-id', async () => {
   await using host = await makeTestHost();
   const folder = await folderOf(host, { statVirtualization: 'off' });
-  // In this order: a change of the owner would take the bits away by itself.
+  // In this order: a change of the owner would clear the bits, too.
   await folder.sh('chown 1000:1000 before; chmod 6771 before; mkdir d; chmod 3775 d');
   assert.equal(await folder.sh('stat -c "%a %u" before d'), '771 1000\n3775 0\n');
   assert.deepEqual(

@@ -67,7 +67,7 @@ export class Nft {
     }
   }
 
-  /** Closes a child that has finished its commands; it ends by itself. */
+  /** Closes a child that has finished its commands; it then exits. */
   #letGo(child: ChildProcessWithoutNullStreams): void {
     this.#child = null;
     child.stdin.end();

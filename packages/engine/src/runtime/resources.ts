@@ -12,7 +12,7 @@ export function guestResources(
   const memoryBytes = placed.memoryMib * 1024 * 1024;
   const cpus = placed.firstCpu === null ? null : pinnedCpus(host.cpus, spec.vcpus, placed.firstCpu);
   return {
-    // Runtimes allow null, zero, full, random, urandom, tty and terminals by themselves.
+    // Runtimes allow null, zero, full, random, urandom, tty and terminals in any case.
     devices: [{ allow: false, access: 'rwm' }],
     cpu: {
       ...(host.limitsCpu ? cpuShare(spec.vcpus) : {}),

@@ -134,7 +134,7 @@ export class AdaptivePool {
     };
   }
 
-  /** The sandbox has ended by itself; the caller removes it. */
+  /** The sandbox has ended without a request; the caller removes it. */
   forget(sandbox: Sandbox): void {
     this.#waiting.delete(sandbox);
   }

@@ -15,7 +15,7 @@ const ADVISORY: Advisory = {
   heldBy: '',
 };
 
-/** Each by itself: in a real start other things stand behind some of them, which is not to be relied on here. */
+/** Each check alone: in a real start other checks back some of them up. */
 suite('places of mounts', () => {
   async function rootfs(t: TestContext, links: Readonly<Record<string, string>> = {}): Promise<string> {
     const root = await mkdtemp(join(tmpdir(), 'svc-places-'));

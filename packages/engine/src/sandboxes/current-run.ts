@@ -20,12 +20,12 @@ interface CurrentRunParts {
   readonly stored: StoredRecord;
   readonly mutex: ChangeMutex;
   readonly networkLog: NetworkLog;
-  /** A run has ended, by itself or on request, and the record says so. */
+  /** A run has ended, with or without a request, and the record says so. */
   readonly onEnded: () => void;
 }
 
 /**
- * The run of a sandbox, if it has one, and how it ends: on request, by itself, at a start that failed, or with an engine that was killed.
+ * The run of a sandbox, if it has one, and how it ends: on request, because its main process exits, at a start that failed, or with an engine that was killed.
  * `end`, `failStart`, `endAfterRestart` and `discard` are called with the sandbox's mutex held.
  */
 export class CurrentRun {
@@ -42,7 +42,7 @@ export class CurrentRun {
     return this.#run;
   }
 
-  /** Makes `run` the run of the sandbox; when it ends by itself, the sandbox is stopped. */
+  /** Makes `run` the run of the sandbox; when it ends without a request, the sandbox is stopped. */
   hold(run: Run): void {
     this.#run = run;
     const { kit, stored, mutex } = this.#parts;

@@ -9,7 +9,7 @@ import type { Kit } from './kit.ts';
 import { MainProcess } from './main-process.ts';
 import { Rest } from '../tuning/rest.ts';
 
-/** How a run ended by itself. */
+/** How a run ended without a request. */
 export type RunEnd =
   | { readonly by: 'death'; readonly outOfMemory: boolean }
   | { readonly by: 'main'; readonly state: ProcessState };
@@ -171,7 +171,7 @@ export class Run implements GuestListener {
     await this.#link?.close();
   }
 
-  /** svc-init reconnects by itself while it lives: a connection that stays closed means that it is dead or hangs. */
+  /** svc-init reconnects while it lives: a connection that stays closed means that it is dead or hangs. */
   async #watchDeath(): Promise<void> {
     const { kit, handle, runtime } = this.#parts;
     const deadline = performance.now() + kit.limits.reconnectMs;

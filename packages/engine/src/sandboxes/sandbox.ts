@@ -47,7 +47,7 @@ export class Sandbox {
   /** Processes were started in it while it waited in the pool. */
   #hasSpares = false;
 
-  /** `onEnded`: a run has ended, by itself or on request. */
+  /** `onEnded`: a run has ended, with or without a request. */
   constructor(kit: Kit, record: EngineRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
     this.#kit = kit;
     this.#stored = new StoredRecord(kit, record);

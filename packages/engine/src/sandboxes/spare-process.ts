@@ -7,7 +7,7 @@ import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 
-/** A command that most images have and that ends by itself. */
+/** A command that most images have and that exits at once. */
 const FIRST_PROCESS = { cmd: '/bin/sh', args: ['-c', ':'] };
 /** Short, because a caller may wait for it. */
 const FIRST_TIMEOUT_MS = 1_000;

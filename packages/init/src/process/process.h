@@ -63,7 +63,7 @@ void process_free(struct process *);
 
 // The end of the process, in the terms of the protocol.
 const char *process_reason(const struct process *); // exit, signal, oom, timeout
-int process_signal_number(const struct process *);  // 0 when it exited by itself
+int process_signal_number(const struct process *);  // 0 when no signal ended it
 int process_code(const struct process *);           // -1 after a signal
 
 /** The engine's answer to svc.killed or svc.failed. */

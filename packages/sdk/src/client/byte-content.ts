@@ -35,7 +35,7 @@ export class ContentSource {
   }
 }
 
-/** Not every browser can iterate a stream by itself. Leaving early cancels the stream. */
+/** Not every browser can iterate a stream. Leaving early cancels the stream. */
 export async function* chunksOf(
   stream: Pick<ReadableStream<Uint8Array>, 'getReader'>,
 ): AsyncGenerator<Uint8Array, void> {

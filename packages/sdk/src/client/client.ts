@@ -32,7 +32,7 @@ export interface ClientOptions {
    * connection that they go over is.
    */
   readonly timeoutMs?: number;
-  /** How often a call is repeated at most after failures that pass by themselves; 3 unless given. */
+  /** How often a call is repeated at most after transient failures; 3 unless given. */
   readonly maxRetries?: number;
   /** Replaces the global `fetch` in browsers, and the HTTP module in Node. */
   readonly fetch?: typeof globalThis.fetch;
@@ -142,7 +142,7 @@ export class Client {
     return this.#slug;
   }
 
-  /** Opens the command channel of a sandbox; sandbox objects do this by themselves. @throws SvcError */
+  /** Opens the command channel of a sandbox; sandbox objects call this. @throws SvcError */
   async dial(sandboxId: string, budget: CallBudget): Promise<DialledTransport> {
     const describeRefusal = () => this.#whyRefused(sandboxId);
     return await withRetries(budget, this.maxRetries, () =>
@@ -160,7 +160,7 @@ export class Client {
     return this.#fetch === platformFetch && isDirect();
   }
 
-  /** Opens the connection for the next `dial` while another call is under way; `Sandbox.create` does this by itself. Does nothing with a custom `fetch`. */
+  /** Opens the connection for the next `dial` while another call is under way; `Sandbox.create` calls this. Does nothing with a custom `fetch`. */
   dialAhead(): void {
     if (this.#fetch === platformFetch) dialAhead(this.apiUrl);
   }

@@ -46,7 +46,7 @@ export class CodeContexts {
     return this.#make(info);
   }
 
-  /** By id or name. @throws SvcError `context_not_found`, or `context_lost` for an id whose context has ended by itself */
+  /** By id or name. @throws SvcError `context_not_found`, or `context_lost` for an id whose context has ended */
   async get(idOrName: string, options: CallOptions = {}): Promise<CodeContext> {
     const params = { ...this.#params, context_id: idOrName };
     const info = await this.#client.call('contexts.get', { params }, options);

@@ -49,7 +49,7 @@ export type DetachedOutput =
       readonly to: number;
     };
 
-/** A process that outlives its client: it ends by itself, by a signal, or with its sandbox. */
+/** A process that outlives its client: it exits, or ends by a signal or with its sandbox. */
 export class DetachedProcess {
   readonly #client: Client;
   #info: Process;

@@ -25,7 +25,7 @@ export class SharedChannel {
     this.#sandboxId = sandboxId;
   }
 
-  /** Does work that ends by itself. @throws SvcError */
+  /** Does work that ends without being closed. @throws SvcError */
   async use<T>(
     options: CallOptions,
     work: (channel: ChannelClient, signal: AbortSignal) => Promise<T>,

@@ -122,7 +122,7 @@ export class CodeContext {
       return await work(turn);
     } finally {
       clearInterval(timer);
-      // A turn that cannot be ended now expires by itself.
+      // A lock that cannot be released now expires.
       await endCodeLease(this.#database, turn).catch(() => undefined);
     }
   }

@@ -11,7 +11,7 @@ const NOTHING = Buffer.alloc(0);
 
 /**
  * Removes the output of units of other servers and of repeated calls, which use the same interpreter, from the output between
- * our units. Code that writes such marks by itself loses its own output.
+ * our units. Code that writes such marks loses its own output.
  */
 export class ForeignOutputFilter {
   readonly #families: MarkFamilies;

@@ -30,7 +30,7 @@ type Marked = Buffer | null;
 
 const LENGTH_BYTES = 4;
 const MORE = 0x80_00_00_00;
-/** Only code that writes marks by itself exceeds it. */
+/** Only user code that writes marks exceeds it. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**

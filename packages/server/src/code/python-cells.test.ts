@@ -138,7 +138,7 @@ test('a last value is printed behind all that was printed before it, and where s
   );
 });
 
-/** Each piece that is written to a socket of this kind is read by itself. */
+/** Each piece that is written to a socket of this kind is read separately. */
 const PIECES = `
 import os, socket, struct, subprocess, sys
 near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -50,7 +50,7 @@ async function startTwo(t: TestContext) {
   return { first, second, path, run, make, status };
 }
 
-/** Does not end by itself. */
+/** Runs until it is interrupted. */
 const ENDLESS = 'kept = 7\nimport time\nwhile True: time.sleep(0.01)';
 
 test('a context is there through every server of a store, with its state', async (t) => {

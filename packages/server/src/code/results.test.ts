@@ -181,7 +181,7 @@ Large()`);
   }
 });
 
-test('code that writes results by itself gets at most what it could have shown', async () => {
+test('code that forges results gets at most what it could have shown', async () => {
   const forge = (bytes: string) => `
 import os
 results = display.__globals__["results"]

@@ -143,7 +143,7 @@ async function keepWebRunning(
     const { ending, wasReady } = await serveUntilExit(web, stop, serviceManager, logger);
     if (stop.aborted) return EXIT.stopped;
     hasServed ||= wasReady;
-    // One that gave up by itself before it ever listened has said why, and would say it again.
+    // One that exited before it ever listened has said why, and would say it again.
     if (!hasServed && ending.code !== null) {
       logger.error(ending, 'the web-facing process did not start');
       return ending.code === EXIT.stopped ? EXIT.failed : ending.code;
@@ -229,7 +229,7 @@ function watch(child: ChildProcess, logger: Logger): Watchdog {
 }
 
 /**
- * Ends the web-facing process of a supervisor that was killed: it ends by itself unless it hangs. Call it only with the lock of the
+ * Ends the web-facing process of a supervisor that was killed: it exits unless it hangs. Call it only with the lock of the
  * folder, so that there is no other supervisor whose process it could be.
  */
 async function endFormerWeb(dataFolder: string, logger: Logger): Promise<void> {

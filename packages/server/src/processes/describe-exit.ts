@@ -6,7 +6,7 @@ import type { ProcessExit } from '../store/processes.ts';
 import type { EventCaller } from '../store/sandboxes.ts';
 
 type DetachedEnd = NonNullable<DetachedState['end']>;
-/** An end that the sandbox can explain by itself. */
+/** An end that the sandbox can explain without the server. */
 export type OwnEnd = DetachedEnd & { readonly reason: Exclude<DetachedEnd['reason'], 'shutdown'> };
 
 /** A process that ended because its sandbox did has the sandbox's reason, which is known only when the run is over. */

@@ -1,6 +1,6 @@
 import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
 
-/** svc-init answers at once; a longer wait means that the sandbox was stopped from outside, or by itself. */
+/** svc-init answers at once; a longer wait means that the sandbox was stopped, or ended. */
 export const ANSWER_MS = 10_000;
 
 /** Bounds a call to the sandbox by the time that svc-init needs at most. */

@@ -23,7 +23,7 @@ test('a start that was interrupted is finished', () => {
   });
 });
 
-test('a run that ended by itself is written down and not begun again', () => {
+test('a run that ended without a request is recorded and not begun again', () => {
   for (const observed of ['running', 'temporarily_unavailable'] as const) {
     const { unknown, ...known } = outcome('running', observed);
     assert.deepEqual(new Set(Object.values(known)), new Set(['note']));

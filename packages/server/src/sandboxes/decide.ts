@@ -9,7 +9,7 @@ import { withoutSources } from './sandbox-secrets.ts';
 
 /**
  * The next step towards the desired state.
- * - `note`: the sandbox is in its desired state, or ended by itself; store what was observed.
+ * - `note`: the sandbox is in its desired state, or ended without a request; store what was observed.
  * - `start`: it should run and does not; the start is new or was interrupted.
  * - `stop`, `remove`: it should be stopped or removed and is not.
  * - `lost`: it ran, and the orchestrator does not know it any more.

@@ -143,7 +143,7 @@ async function noteEnd(
   const ended = await updateSandbox(transaction, record, {
     ...seen,
     ...UNTROUBLED,
-    // A run that ended by itself is not restarted.
+    // A run that ended without a request is not restarted.
     desired: 'stopped',
     observed: isFailure ? 'failed' : 'stopped',
     failureCode: isFailure ? (end?.reason ?? 'unknown') : null,

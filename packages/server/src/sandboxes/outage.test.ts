@@ -24,7 +24,7 @@ const endRecovery = async ({ database }: TestServer) => {
     .execute();
 };
 
-test('an outage shows since when and until when, and ends by itself', async (t) => {
+test('an outage shows since when and until when, and ends without a call', async (t) => {
   const server = await startHealthy(t, { restSettings: { recoveryMs: 60_000 } });
   await run(server);
   server.orchestrator.goAway();

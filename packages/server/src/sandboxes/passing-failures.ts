@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { deadlineOf } from './deadlines.ts';
 
-/** Failures that pass by themselves, so that trying again makes sense. `name_already_exists`: a create that was given up is still being undone. */
+/** Transient failures, after which the work is tried again. `name_already_exists`: a create that was given up is still being undone. */
 export function mayPass(error: unknown): boolean {
   return (
     PlatformError.is(error, 'orchestrator_unreachable') ||

@@ -94,7 +94,7 @@ test('a failing disk fails the callers of unflushed changes, and only them', asy
   assert.equal(await countSeen(database), 3);
 });
 
-test('the note about a key does not wait for a flush by itself, and does in a transaction', async (t) => {
+test('the note about a key does not wait for a flush, except in a transaction', async (t) => {
   const { database, disk } = await openWithDisk(t);
   const claim = { scope: 'org', key: 'one', owner: 'me' };
   await claimKey(database, claim, 'print', 1000);

@@ -14,7 +14,7 @@ const DISK_FAILURES: ReadonlySet<number> = new Set([8, 10, 14]);
 const PRIMARY_CODE = 0xff;
 /**
  * Statements that write an idempotency key outside a transaction: the claim, the lease and the outcome. They are not
- * flushed by themselves: the change of the call is committed after the claim and before the end, and its flush
+ * flushed separately: the change of the call is committed after the claim and before the end, and its flush
  * includes the claim. After a power failure, a key is at worst in the state as if its server had died a moment
  * earlier, and what was in progress inside sandboxes is gone too.
  */
@@ -90,7 +90,7 @@ function openDatabase(path: string, log: LogOnDisk): OpenDatabase {
     // `begin immediate`, because a transaction that reads first cannot get the write lock after another process has
     // written.
     prepare: (sql) => {
-      // SQLite rolls back by itself when the disk is full; a second rollback would hide that error.
+      // SQLite has rolled back already when the disk is full; a second rollback would hide that error.
       if (sql === 'rollback' && !database.isTransaction) return NOTHING;
       return prepare(sql === 'begin' ? 'begin immediate' : sql);
     },

@@ -143,7 +143,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       );
     });
 
-    test('ends a run at the time that was reported, and a sandbox that ended by itself is not wanted running', async (t) => {
+    test('ends a run at the time that was reported, and a sandbox that ended without a request is not started again', async (t) => {
       const db = await empty(t);
       const record = await updateSandbox(db, await add(db, 'a'), { observed: 'running' });
       const end = { reason: 'oom', message: 'it used more memory than it may' };

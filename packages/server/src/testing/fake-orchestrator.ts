@@ -104,7 +104,7 @@ export class FakeOrchestrator implements Orchestrator, ImageStore, Nodes {
     return this.#find(id).request;
   }
 
-  /** As when a sandbox's main process ends by itself, or the kernel ends it. */
+  /** As when a sandbox's main process exits, or the kernel kills it. */
   end(id: string, reason: string, message: string): void {
     this.#find(id).end('failed', { reason, message });
     this.#emitChange(id);

@@ -23,7 +23,7 @@ export function RecoveryPanel({ sandbox }: { readonly sandbox: SandboxRecord }) 
       hint={
         <>
           Since <Time at={sandbox.temporarily_unavailable_since} />.{' '}
-          {isDue ? 'The host did not come back by itself.' : 'The host may come back by itself.'}
+          {isDue ? 'The host did not come back in time.' : 'The host may still come back.'}
         </>
       }
     >

@@ -35,7 +35,7 @@ const OPTIONS = {
   maxSendHeaderBlockLength: MAX_HEAD_BYTES * 2,
 } as const;
 
-/** Forwards the streams of one connection to the other, each by itself, until either closes. */
+/** Forwards the streams of one connection to the other, independently, until either closes. */
 export function relayHttp2(exchange: Exchange): void {
   const { client, upstream } = exchange;
   const outward = connect(`https://${exchange.host}:${exchange.port}`, {

@@ -131,7 +131,7 @@ class Results:
         return self.is_interrupted
 
     def send(self, bundle, is_main):
-        # What is called in here may be the user's, and show something by itself.
+        # What is called in here may be the user's, and display something, too.
         if self.mark is None or os.getpid() != OWN_PID or self.writer == _thread.get_ident():
             return
         streams.flush()

@@ -12,7 +12,7 @@ import { createTenants, type Tenants } from '../../testing/tenants.ts';
 
 /**
  * No operation reaches into another organization. The cases are generated from the table of operations, so that a new
- * operation is covered by itself; one that needs a body or a parameter of a new kind says here what a valid one is.
+ * operation is covered automatically; one that needs a body or a parameter of a new kind says here what a valid one is.
  */
 const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> = {
   'password.set': () => ({ password: 'correct horse battery' }),

@@ -164,7 +164,7 @@ export class WebSocketUpgrades {
     reply.hijack();
     reply.raw.detachSocket(reply.raw.socket as NonNullable<typeof reply.raw.socket>);
     return await new Promise((resolve, reject) => {
-      // The library refuses a bad handshake by itself, without an event.
+      // The library refuses a bad handshake without an event.
       socket.once('close', () => reject(new Error('the handshake failed')));
       this.#sockets.handleUpgrade(request.raw, socket, head, (client) => {
         const masks = new MaskRemover();

@@ -306,7 +306,7 @@ test('the dashboard of Grafana asks by labels that there are, and is one that ca
         ([name]) => METRIC_FAMILIES[name.replace(/_bucket$/, '') as keyof typeof METRIC_FAMILIES],
       );
       assert.ok(families.length > 0, expr);
-      // Prometheus adds these by itself: whom it asked, and the bound of a bucket.
+      // Labels that Prometheus adds: the scraped target and the bound of a bucket.
       const known = new Set<string>(['instance', 'le', ...families.flatMap(({ labels }) => labels)]);
       const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(', '));
       const chosen = [...expr.matchAll(/[{,]\s*(\w+)(?:=~|!~|!=|=)/g)].map(([, name = '']) => name);

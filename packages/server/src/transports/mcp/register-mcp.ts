@@ -46,7 +46,7 @@ export function registerMcp(server: FastifyInstance, parts: McpTransportParts): 
       throw new PlatformError('method_not_allowed', `${PATH} takes POST, GET and DELETE only`);
     },
   });
-  // Streams do not end by themselves, and would block the shutdown.
+  // Streams do not end before their client leaves, and would block the shutdown.
   server.addHook('preClose', async () => {
     isClosing = true;
     await endpoint?.close();

@@ -186,7 +186,7 @@ test('a wrong bit in what is sent under keys ends that connection alone', async 
 test('a session that is asked to begin twice begins once, and other clients are served', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
   const client = await gateway.connect({ username: 'calm-fox', privateKey });
-  // No client does so by itself; what sends the requests is not in the types.
+  // Usual clients do not send such requests, and the types omit the methods that do.
   const { _protocol: protocol } = client as unknown as { readonly _protocol: Requests };
   const channel = await openExec(client, 'sleep 1000');
   const { id } = (channel as unknown as { readonly outgoing: { readonly id: number } }).outgoing;
