@@ -8,7 +8,7 @@ import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { importPython } from '../engine/interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 
-/** When, after the calls were sent, something is killed. What they have done by then is a matter of chance, which is the point. */
+/** The time between the calls and the kill. How far the calls got by then is random on purpose. */
 const DELAYS_MS = [0, 50, 200];
 const LINES = 1000;
 const INPUT = `${'x'.repeat(299_999)}\n`;
@@ -30,7 +30,7 @@ for (const isolation of ['container', 'gvisor']) {
       // Until the web process is back.
       const client = new Client({ apiUrl: server.url, maxRetries: 20 });
       box = await Sandbox.create({ client, name: 'box', image: 'python' });
-      // So that what is killed is the run, and not the start of the first interpreter alone.
+      // Starts the interpreter, so that the kill hits a run and not this start.
       await box.runCode('1', { language: 'python' });
     });
     after(async () => {
@@ -46,7 +46,7 @@ for (const isolation of ['container', 'gvisor']) {
       });
       return { status: response.status, text: await response.text() };
     };
-    /** As a client does that wants its answer: again and again under the same key. */
+    /** Repeats a call under the same key until it is answered. */
     const insist = async (path: string, body: string, type = 'application/json'): Promise<Reply> => {
       const key = randomUUID();
       let last = '';
@@ -73,7 +73,7 @@ for (const isolation of ['container', 'gvisor']) {
       await server.engine.kill();
       await server.engine.launch();
     };
-    /** What has been read is more than what the records tell while the engine is away. */
+    /** The reader is ahead of the stored offsets while the engine is away. */
     const killBothAndServeFirst = async () => {
       await Promise.all([killWeb(), server.engine.kill()]);
       const serves = () =>
@@ -122,14 +122,14 @@ for (const isolation of ['container', 'gvisor']) {
           const start = { cmd: 'sh', args: ['-c', `echo run >> /tmp/process-${id}; exec sleep 1000`] };
           const python = `open('/tmp/code-${id}', 'a').write('run')\nimport time\ndisplay({'text/html': '<b>${id}</b>'}, raw=True)\ntime.sleep(0.2)\nprint('said ${id}')`;
           const code = JSON.stringify({ language: 'python', code: python });
-          // Of which nothing is heard but its end: what is interrupted behind a first word is told as that.
+          // Without output before its end: an interrupted run that has sent output is reported as interrupted.
           const quiet = `open('/tmp/held-${id}', 'a').write('run')\nimport time\ntime.sleep(0.2)`;
           const calls = Promise.all([
             insist('/processes', JSON.stringify(start)),
             insist(`/processes/${input.id}/stdin?close=true`, INPUT, 'application/octet-stream'),
             insist('/code', code),
             insist('/code/stream', code.replace('/tmp/code', '/tmp/stream')),
-            // An engine that is away ends what is streamed; the SDK gives that on.
+            // An unreachable engine ends a stream with an error, which the SDK passes on.
             kill === killWeb ? box.runCode(quiet, { language: 'python' }) : null,
           ]);
           await delay(delayMs);

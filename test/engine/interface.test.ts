@@ -113,7 +113,7 @@ for (const isolation of CLASSES) {
              timeout 60 nc ${address} 8080 | { head -c 300000 | wc -c; : > /tmp/hold; }; ip -o link show eth0`,
         );
         assert.match(stdout, /^300000\n[^]*mtu 1500/, address);
-        // The other end was told at once, and need not find out by what gets lost.
+        // The other end learned the size from the handshake, not from lost packets.
         const held = sandbox.sh(`mkfifo /tmp/told; cat /tmp/told | nc ${address} 8080`);
         const look = ['netns', 'exec', basename(internet.namespace), 'ss', '-Htin', 'state', 'established'];
         const sent = async () => Number(/\bmss:(\d+)/.exec((await run('ip', look)).stdout)?.[1] ?? 1500);

@@ -39,7 +39,7 @@ const WANTED: Readonly<Record<Rlimit['resource'], readonly [soft: number, hard: 
   rttime: [5, 6],
 };
 
-/** What a program is told that wants more than `WANTED`. */
+/** The error of a program that asks for more than `WANTED`. */
 const EXCEEDED = [
   { resource: 'data', errors: { data: 'ENOMEM', heap: 'ENOMEM' } },
   { resource: 'as', errors: { data: 'ENOMEM', heap: 'ENOMEM', as: 'ENOMEM' } },

@@ -115,7 +115,7 @@ const ask = (headers, frames, trailers) => new Promise((resolve) => {
   session.close();
 })();`;
 
-/** A head over HTTP/2 that goes on and on in frames which promise more, with the placeholder in each. */
+/** An endless head over HTTP/2: CONTINUATION frames without END_HEADERS, each with the placeholder. */
 const FLOODING_CLIENT = `
 const frame = (type, payload) => {
   const head = Buffer.alloc(9);

@@ -322,7 +322,7 @@ test('a cancelled create and kill -9 of the engine leave no files of a snapshot'
   const [{ status }] = await half;
   for (let round = 0; round < 2; round++) {
     await engine.launch();
-    // Either nothing of it is there, or all of it; all of it when its caller was told so.
+    // The snapshot exists whole or not at all; whole if its caller got an answer.
     const isThere = (await engine.client.listSandboxes()).some(({ id }) => id === 'half');
     if (status === 'fulfilled') assert.ok(isThere);
     assert.equal(filesOf('rootfs/disks').length, disks.length + (isThere ? 1 : 0));

@@ -209,7 +209,7 @@ for (const isolation of CLASSES) {
       const sandbox = await startSandbox(engine, isolation, { network });
       assert.notEqual(sandbox.view.address, null);
       const { stdout } = await sandbox.sh('nslookup example.org 2>&1 | grep -c "^Address.*[0-9]\\.[0-9]" ');
-      // The resolver's own address is all that is told.
+      // Only the resolver's own address is shown.
       assert.ok(Number(stdout) <= 1, stdout);
       await sandbox.remove();
     });

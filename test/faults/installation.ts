@@ -146,7 +146,7 @@ export class Installation {
     ];
   }
 
-  /** By which this host's interfaces, tables and folders are told from those of other engines. */
+  /** Distinguishes the interfaces, tables and folders of this engine from those of others. */
   get instance(): string {
     return createHash('sha256').update(this.folder).digest('hex').slice(0, 8);
   }

@@ -109,7 +109,7 @@ export class Load {
     await delay(PAUSE_MS);
   }
 
-  /** A caller who gives up is heard at the next check, not by the process as a whole. */
+  /** A failed caller is reported at the next check; it does not end the process. */
   #employ(work: Promise<void>): void {
     this.#workers.push(work.catch((error: unknown) => void this.#failures.push(error)));
   }

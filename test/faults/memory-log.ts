@@ -27,7 +27,7 @@ export class MemoryLog {
   readonly #startedAt = performance.now();
   #timer: NodeJS.Timeout | undefined;
 
-  /** `report` hears each sample as it is taken. */
+  /** `report` is called with each sample. */
   start(installation: Installation, report: (line: string) => void): void {
     const look = () => {
       const minute = Math.round((performance.now() - this.#startedAt) / SAMPLE_MS);

@@ -15,7 +15,7 @@ async function start(session: Channel, key: string, script: string, options: Pay
   return answer.payload['pid'] as number;
 }
 
-/** Everything that one read gives. Offsets must follow each other, but for what is said to be dropped. */
+/** All output of one read. Offsets must be contiguous, except for ranges that are reported as dropped. */
 async function read(session: Channel, key: string, options: Payload = {}) {
   const id = session.newId();
   session.send(id, 'svc.detached.read', { key, stdout: 0, stderr: 0, follow: true, ...options });

@@ -145,7 +145,7 @@ test('a recursive watch follows folders that come, move and go, and no link', as
   renameSync(join(dir, 'old'), join(dir, 'new'));
   writeFileSync(join(dir, 'new/deep/g'), '');
   mkdirSync(join(dir, 'made'));
-  // Once something in it was told of, it is watched: what comes then has events of its own.
+  // After the first event in a folder the folder is watched: later changes have events of their own.
   writeFileSync(join(dir, 'made/first'), '');
   await watch.until('created made/first');
   renameSync(join(dir, 'new/deep'), join(dir, 'made/deep'));
@@ -358,7 +358,7 @@ test('a client that does not read gets an overflow instead of filling memory, an
   assert.ok(engine.residentKib - before < 4096, `grew by ${engine.residentKib - before} KiB`);
   slow.socket.resume();
   await watch.until('overflow ');
-  // After the mark it goes on; a folder that was made meanwhile is watched.
+  // The watch continues after the mark; a folder that was made meanwhile is watched.
   mkdirSync(join(dir, 'fresh'));
   await watch.until('created fresh/');
   writeFileSync(join(dir, 'fresh/file'), '');

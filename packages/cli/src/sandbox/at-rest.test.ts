@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Sandbox } from '@svc/sdk';
 import { stopUnlessAtRest } from './at-rest.ts';
 
-/** `found`: what it is at each look, the last time for good. The server refuses to stop what does not run. */
+/** `found`: the state at each look; the last one stays. The server refuses to stop a sandbox that does not run. */
 function sandboxThatIs(...found: readonly [Sandbox['status'], ...Sandbox['status'][]]) {
   const looks = [...found];
   let stops = 0;

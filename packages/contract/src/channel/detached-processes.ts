@@ -37,7 +37,7 @@ export interface NamedWrite {
 }
 
 export interface ReadDetached {
-  /** Offset to begin with; leave a stream out to hear nothing of it. */
+  /** Offset to begin with; a stream without one is not read. */
   readonly stdout?: number;
   readonly stderr?: number;
   /** Go on until the process ends. Without it, what is there now is sent. */

@@ -2,7 +2,7 @@ import { abortable } from '../async/abort.ts';
 
 /**
  * Calls `use` with each chunk, one after the other. An abort is noticed also while the source is silent or
- * the use is stuck; the source is then told to stop, but not waited for.
+ * the use is stuck; the source is then asked to stop, but not awaited.
  */
 export async function eachChunk(
   source: AsyncIterable<Uint8Array>,

@@ -89,7 +89,7 @@ export const EVENT_TYPES = {
 export type EventType = keyof typeof EVENT_TYPES;
 export type EventCategory = (typeof EVENT_TYPES)[EventType]['category'];
 
-/** An event's type with the category that belongs to it: what is told with another one does not compile. */
+/** An event's type with its category: an event with another category does not compile. */
 export type EventKind = {
   [Type in EventType]: { readonly type: Type; readonly category: (typeof EVENT_TYPES)[Type]['category'] };
 }[EventType];

@@ -87,7 +87,7 @@ test('an archive with any byte changed, cut off anywhere, or with more behind it
   for (let place = 0; place < archive.length; place++) {
     const changed = Buffer.from(archive);
     changed.writeUInt8(changed.readUInt8(place) ^ 0x10, place);
-    // The fields of the head are told, and decide nothing.
+    // The fields of the head are informative only.
     const isHead =
       place >= MAGIC.length &&
       place < MAGIC.length + FRAME_HEADER_BYTES + JSON.stringify({ format: 1, ...HEAD }).length;

@@ -82,7 +82,7 @@ export async function buildKit(
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
   const space = makeSpace(dataFolder, hostCalls, logger);
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
-  // Before anything is written: what can be given back is, should the disk be full.
+  // Before anything is written, so that a full disk gets its reserved space back first.
   space.start();
   const { cpus, ...host } = readHostResources();
   const guestFolders = new GuestFolders(runFolder);

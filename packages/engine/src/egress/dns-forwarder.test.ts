@@ -47,7 +47,7 @@ async function resolver(t: TestContext, answer: Parameters<typeof startSampleRes
   return started;
 }
 
-/** Answers what is quick at once, everything else when it is told to. */
+/** Answers names with `quick` in them at once, others on request. */
 async function resolverThatHolds(t: TestContext) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const upstream = await resolver(t, async (query) => {

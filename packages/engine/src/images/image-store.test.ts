@@ -36,7 +36,7 @@ imagesSuite('images in a folder', async (t) => {
       registry.gate = promise;
       return resolve;
     },
-    // Every pull fetches the configuration once to read it and once with the layers, of which there is one.
+    // Every pull fetches the configuration once to read it and once with its one layer.
     pullCount: () => registry.countOf(`/${prefix}/app/blobs/`) / 3,
     source: (content) => folderSource(scratch, content),
   };

@@ -21,7 +21,7 @@ type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHos
 };
 
 /**
- * Everything that can be said of a create before anything is made: whether the spec is legal, and whether this host can do what it
+ * Checks a create before anything is made: whether the spec is legal, and whether this host can do what it
  * asks for. @throws PlatformError `invalid_sandbox_config` naming the field, `isolation_unavailable`
  */
 export async function checkRequest(

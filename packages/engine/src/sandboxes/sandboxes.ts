@@ -45,7 +45,7 @@ export class Sandboxes {
     this.warm = new WarmSandboxes(kit, options, (request) => this.#makeWarm(request));
   }
 
-  /** After a restart: adopts what runs, ends what cannot go on, removes what was half made. Repeating it changes nothing. */
+  /** After a restart: adopts running sandboxes, ends those that cannot continue, removes incomplete ones. Repeating it changes nothing. */
   async recover(): Promise<void> {
     const records = await recoverHost(this.#kit);
     const named = newestOfEachId(records);
@@ -135,7 +135,7 @@ export class Sandboxes {
     return await sandbox.setLifecycle(change);
   }
 
-  /** Copies the disk of a sandbox. One that runs goes on. */
+  /** Copies the disk of a sandbox, which may run on. */
   async snapshot({ id, sandboxId }: CreateSnapshot, signal: AbortSignal): Promise<SnapshotView> {
     const sandbox = this.get(sandboxId);
     const { image, spec } = sandbox.record;
@@ -309,7 +309,7 @@ export class Sandboxes {
     else if (spec.lifecycle?.ephemeral === true) this.#inBackground(this.remove(id));
   }
 
-  /** One that the host does not let go of must not keep the others from their callers: its end is tried again every second. */
+  /** A sandbox that cannot be ended must not delay the others: its end is tried again every second. */
   async #recoverOrRetry(record: EngineRecord, isNamed: boolean): Promise<void> {
     const { logger } = this.#kit;
     await this.#recoverOne(record, isNamed).catch((error: unknown) =>

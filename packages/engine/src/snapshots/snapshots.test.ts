@@ -125,7 +125,7 @@ test('a removal waits for copies that have begun, and no other can begin', async
   const removing = snapshots.remove('one').then(() => 'removed');
   assert.equal(await Promise.race([removing, delay(200, 'waiting')]), 'waiting');
   assert.deepEqual(snapshots.list(), []);
-  // Another server clears away the same one: it is told that it is gone when it is.
+  // Another server removes the same snapshot: its call resolves when the snapshot is gone.
   const again = snapshots.remove('one').then(() => 'removed');
   assert.equal(await Promise.race([again, delay(200, 'waiting')]), 'waiting');
   gate.resolve();

@@ -36,7 +36,7 @@ class Peer {
     return peer;
   }
 
-  /** What a dial is told. */
+  /** The arguments of a dial. */
   async answer(): Promise<string> {
     const request = {
       url: this.url.replace('http', 'ws'),

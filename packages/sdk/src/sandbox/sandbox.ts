@@ -297,7 +297,7 @@ export class Sandbox implements AsyncDisposable {
     return await makeSnapshot(this.client, this.id, name, options);
   }
 
-  /** Ends its connections and what runs over them; the sandbox goes on. */
+  /** Closes its connections and the processes that run over them; the sandbox keeps running. */
   close(): void {
     this.#channel.close();
     this.#codeRuns.close();

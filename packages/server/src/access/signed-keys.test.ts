@@ -52,7 +52,7 @@ test('a key signed in another way is refused: no signature, another algorithm, n
 });
 
 test('a key is good until it expires, and for 5 seconds of clock difference beyond', async (t) => {
-  // The clock stands still: a machine that does for a while would change what is told here.
+  // The clock is fixed, so a machine that pauses does not change the messages.
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const expiresIn = (ms: number) => signKey(SECRET, { ...claims, expiresAt: new Date(Date.now() + ms) });
   await verifyKey(SECRET, await expiresIn(60_000));

@@ -150,7 +150,7 @@ test('unread output is bounded, and what was dropped is reported', async () => {
   const context = await contexts.create(BOX, PYTHON, never);
   const code = 'for _ in range(20): print("z" * (1 << 20))';
   const events = runEvents((listener) => context.run({ code, timeoutMs: 60_000, listener }, never));
-  // The next run begins when this one has ended, of which nothing was read.
+  // The next run begins when this one has ended, although its output was not read.
   await run(context, '1');
   const { stdout, stderr, truncated } = await collect(events);
   assert.equal(truncated, true);

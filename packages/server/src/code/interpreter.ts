@@ -73,7 +73,7 @@ const NOTHING = { lostStreams: [], result: null, exception: null } as const;
  * A running interpreter in a sandbox: a detached process that outlives every connection, and this server.
  * - One unit at a time: the caller waits for the end of one before it runs the next. Units of others queue with ours.
  * - Output is read at all times, so neither the interpreter nor anything it started ever waits for a reader for long.
- * - When the connection breaks because the engine was restarted it goes on where it was.
+ * - When the connection breaks because the engine was restarted, it continues at the same byte.
  * - What it sends is not trusted: at worst it loses its own output.
  */
 export class Interpreter {
@@ -174,7 +174,7 @@ export class Interpreter {
       await Promise.race([this.#send(marks.behind), this.ended]);
       const both = Promise.all([expected.stdout.ended, expected.stderr.ended]);
       const first = Promise.race([expected.stdout.ended, expected.stderr.ended]);
-      // A stream that was taken away for good has no mark, and the other one says so. All end with the interpreter.
+      // A stream that the code has closed has no mark; the mark on the other stream says so. Both end with the interpreter.
       const answers = await whole(await first, both);
       const answer = answers.map((bytes) => bytes && readUnitAnswer(bytes)).find((found) => found);
       if (!answer) return this.#summarize({ ...NOTHING, end: this.isAlive ? 'forgotten' : 'ended' });
@@ -203,7 +203,7 @@ export class Interpreter {
     clearTimeout(timer);
   }
 
-  /** Ends it for good, and what is kept of it, without waiting. */
+  /** Kills the interpreter and drops its output, without waiting. */
   remove(): void {
     const leave = () => this.close();
     this.#follower.channel.detached.forget(this.#handle.key).then(leave, leave);

@@ -13,7 +13,7 @@ const THEIR_LAST = Buffer.from('01234567<theirs>');
 const FAMILIES = { first: FIRST.subarray(0, 8), last: MARK.subarray(0, 8) };
 const MARKS = { first: FIRST, last: MARK, shown: SHOWN };
 
-/** The last mark with what is said behind it, in pieces of that many bytes. */
+/** The last mark and the text behind it, in pieces of that many bytes. */
 function answered(answer: string, size = 4000, between = '', mark = MARK): Buffer {
   const data = Buffer.from(answer);
   const pieces: Buffer[] = [];

@@ -94,7 +94,7 @@ test('%%bash and %%writefile take the whole code; a script that fails is an erro
 
 test('%pip runs the pip of the interpreter', async () => {
   const { status, stdout, exception } = await run('%pip --version');
-  // Where there is none, that is what is said.
+  // Without one, the error says so.
   if (status === 'success') assert.match(stdout, /^pip \d/);
   else assert.equal(exception?.name, 'CalledProcessError');
 });

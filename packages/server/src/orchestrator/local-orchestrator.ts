@@ -103,7 +103,7 @@ export class LocalOrchestrator implements Orchestrator {
 
   /**
    * A sandbox whose run just ends is seen to run, or to stop, for a moment longer; then it can be said how it ended. A caller that
-   * gives up before is told what was seen last, not that it gave up.
+   * gives up before gets the last observation, not an error.
    */
   async openStream(id: string, signal: AbortSignal): Promise<Duplex> {
     const deadline = performance.now() + END_WAIT_MS;

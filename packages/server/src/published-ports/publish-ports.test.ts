@@ -30,7 +30,7 @@ async function converse(port: number, text: string): Promise<string> {
 }
 
 test('a published port leads to the service, both directions to their ends, until the sandbox stops', async (t) => {
-  // Answers only when it has heard everything.
+  // Answers only after the end of its input.
   const service = createServer({ allowHalfOpen: true }, (socket) => {
     let heard = '';
     socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));

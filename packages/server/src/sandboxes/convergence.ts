@@ -114,7 +114,7 @@ export class Convergence {
   convergeSoon(sandboxId: string, options: Pick<ConvergeOptions, 'isNew'> = {}): void {
     // Another server may have seen a new record first and be creating the sandbox already; that is not interrupted.
     if (options.isNew !== true) this.interrupt(sandboxId);
-    // What is wanted is on the record before its handler goes on: work that was under way may have removed it by now.
+    // The desired state is stored before its handler continues: concurrent work may have removed the sandbox by now.
     const isDone = () => this.known.isRemoved(sandboxId);
     this.#converge(sandboxId, options, isDone).catch((error: unknown) => {
       // A start that failed says so on its record.

@@ -22,7 +22,7 @@ export function notInTime(verb: string, timeoutMs: number, cause: unknown): Plat
   return new PlatformError('unavailable', message, { cause });
 }
 
-/** What is said of a start whose time is over: why it waited, when that is known. */
+/** The message of a start that timed out: why it waited, when that is known. */
 export function tooLate(record: SandboxRecord, cause: unknown): PlatformError {
   if (PlatformError.is(cause, 'insufficient_capacity')) return cause;
   return notInTime('start', deadlineOf(record) - Date.parse(record.stateSince), cause);

@@ -103,7 +103,7 @@ test('a wait is answered by the server that was asked, also when the other one d
   const waiting = hold();
   // There is room for one wait, so another one is refused as soon as this one is held.
   await waitUntil(async () => (await start(0)).status === 429);
-  // It takes its place before it asks for the start; what is asked of the same server after it is done after it.
+  // It is queued before it requests the start; later requests to the same server come after it.
   await second.rest('POST', '/sandboxes', { body: body('two') });
   orchestrator.finishFetching();
   const answer = await waiting;
@@ -125,7 +125,7 @@ test('work of a dead server is taken over when its claim expires', async (t) => 
   const { body: made } = await first.rest('POST', '/sandboxes', { body: body('one') });
   assert.equal(await claimSandbox(first.database, made.id, 'dead', 60_000), true);
   assert.equal(await claimSandbox(first.database, made.id, 'other', 60_000), false);
-  // The last that was heard of it.
+  // Its last sign of life.
   assert.equal(await claimSandbox(first.database, made.id, 'dead', 500), true);
   const { body: started } = await second.rest('POST', '/sandboxes/by-name/one/start?wait_for=running');
   assert.equal(started.status, 'running');

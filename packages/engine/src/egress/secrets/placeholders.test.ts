@@ -225,7 +225,7 @@ function split(body: Buffer, cuts: readonly number[]): readonly Buffer[] {
     .filter(({ length }) => length > 0);
 }
 
-/** What is given out of a text that may go on. */
+/** The output for a text that may continue. */
 function clearOf(placeholders: readonly string[], text: string): string {
   const parts = new Placeholders(placeholders).scan().push(text, false);
   return parts.map((part) => part.text).join('');

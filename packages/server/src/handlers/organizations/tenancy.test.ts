@@ -97,7 +97,7 @@ describe('every operation', () => {
           assert.equal(text, '{"error":{"code":"invalid_api_key","message":"unauthorized","details":null}}');
         }
         if (audience !== 'key') return;
-        // A token that works is told what it lacks, of its own user alone.
+        // The answer to a valid token names what is missing, for its own user alone.
         const { status, text } = await send(attacker.ownerToken);
         assert.equal(status, 401, text);
         assert.match(text, /"missing":"organization","yours":\[[^\]]*"attacker"/);

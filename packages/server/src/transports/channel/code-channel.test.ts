@@ -289,7 +289,7 @@ test('each message is answered, or closes its connection with a reason', async (
     const closed = closeOf(socket);
     const message = mutateJson({ id: 1, run: PYTHON, again: { connection: 'c', id: 1 } }, random);
     socket.send(message);
-    // Behind it, so that the server is seen to go on.
+    // A later request, which shows that the server continues.
     socket.send(JSON.stringify(honest));
     const answered = waitUntil(() => lines.some(({ id, event }) => id === honest.id && event === 'end'));
     const end = await Promise.race([closed, answered]);

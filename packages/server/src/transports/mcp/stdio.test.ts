@@ -38,7 +38,7 @@ class HeldOrchestrator extends FakeOrchestrator {
 }
 
 test('svc mcp lists and calls the tools of a running server', async (t) => {
-  // Of news that comes together with the result this client hears nothing.
+  // This client drops notifications that arrive together with the result.
   const hasStarted = Promise.withResolvers<void>();
   const { url } = await startTestServer(t, { orchestrator: new HeldOrchestrator(() => hasStarted.promise) });
   const client = await connect(t, { SVC_API_URL: url });

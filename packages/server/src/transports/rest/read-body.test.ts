@@ -24,7 +24,7 @@ async function begin(t: TestContext, maxPauseMs: number) {
   const received: Promise<string> = Array.fromAsync(body.content).then((chunks) =>
     Buffer.concat(chunks).toString(),
   );
-  // Awaited by the tests, some of which let time pass first.
+  // Awaited by the tests, some of them after a pause.
   received.catch(() => undefined);
   return { outgoing, received, body };
 }

@@ -141,7 +141,7 @@ test('a start whose sandbox another call has started meanwhile has succeeded', a
   assert.equal((await only(server))?.state, 'running');
 });
 
-/** Has everything looked at when it is told to. */
+/** Observes all sandboxes on request. */
 class LookedAt extends FakeOrchestrator {
   readonly looks = new EventEmitter();
   beforeRemove = async () => await Promise.resolve();

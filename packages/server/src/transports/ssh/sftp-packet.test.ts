@@ -17,7 +17,7 @@ async function* of(...chunks: readonly Uint8Array[]): AsyncGenerator<Buffer> {
   for (const chunk of chunks) yield Buffer.from(chunk);
 }
 
-/** Talks SFTP to files of which there are none. */
+/** Sends SFTP requests about files that do not exist. */
 async function converse(packets: readonly Uint8Array[]): Promise<readonly Buffer[]> {
   const missing = () => Promise.reject(new FileFailed('stat: No such file or directory', 'ENOENT'));
   const files = new Proxy({}, { get: () => missing }) as ChannelFiles;

@@ -154,7 +154,7 @@ test('an idle connection ends, and one that is used stays', async (t) => {
   const gateway = await startTestGateway(t, { inactivityMs: 300, recheckMs: 50 });
   const { privateKey } = await gateway.addMember('ada@acme.example');
   await gateway.addSandbox('calm-fox');
-  // The clock goes on with each line: how long the machine takes for them does not matter.
+  // The clock advances with each line, so a slow machine makes no difference.
   t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const client = await gateway.connect({ username: 'calm-fox', privateKey });
   const closed = once(client, 'close');
@@ -228,7 +228,7 @@ test('a forwarded connection keeps each direction open for as long as it is used
   const gateway = await startTestGateway(t);
   const { privateKey } = await gateway.addMember('ada@acme.example');
   await gateway.addSandbox('calm-fox');
-  // Answers only when it has heard everything.
+  // Answers only after the end of its input.
   const service = createServer({ allowHalfOpen: true }, (socket) => {
     const heard: Buffer[] = [];
     socket.on('data', (chunk: Buffer) => heard.push(chunk));
