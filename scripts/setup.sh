@@ -62,6 +62,7 @@ explain_npm_failure() {
 # supports, a driver for the browser. In folders of their own: nothing of it is ours.
 install_test_clients() {
   install_apart test/clients
+  install_apart test/clients/e2b
   case $(uname -m) in
     x86_64) install_apart test/interop ;;
     aarch64)
@@ -71,12 +72,13 @@ install_test_clients() {
     *) note "the reference client is not published for $(uname -m): tests with it will fail" ;;
   esac
   if needs_newer_libc; then scripts/install-newer-libc.sh; fi
-  install_python_client
+  # The newest reference client is published for Python alone.
+  install_python_clients test/interop/python
+  install_python_clients test/clients/e2b/python
 }
 
-# The newest reference client is published for Python alone.
-install_python_client() {
-  local folder=test/interop/python wanted
+install_python_clients() {
+  local folder=$1 wanted
   local stamp=$folder/build/.svc-installed
   wanted=$(sha256sum "$folder/requirements.txt")
   if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then

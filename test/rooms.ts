@@ -95,6 +95,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'transports/docs',
     'transports/previews',
     'transports/ssh',
+    'transports/e2b',
     'transports/admin',
     'local-commands',
     'rest-settings.ts',

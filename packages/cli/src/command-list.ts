@@ -154,6 +154,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       },
       { name: 'info', summary: 'the server that commands talk to', load: () => import('./commands/info.ts') },
       {
+        name: 'e2b',
+        summary: "how E2B's clients reach this server",
+        load: () => import('./commands/e2b.ts'),
+      },
+      {
         name: 'mcp',
         summary: 'MCP on standard input and output, for AI tools',
         load: () => import('./commands/mcp.ts'),

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { untilListening } from '@svc/contract/node-listen';
 import type { FastifyInstance } from 'fastify';
@@ -41,6 +42,8 @@ import { registerMcp, type McpTransportParts } from './transports/mcp/register-m
 import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
+import { isE2bHost, rewriteUrl } from './transports/e2b/e2b-address.ts';
+import { registerE2b, type E2bTransportParts } from './transports/e2b/register-e2b.ts';
 import { createDispatch, createRestDispatch } from './create-dispatch.ts';
 import {
   createConvergence,
@@ -98,6 +101,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   openTools(http, parts, { dispatch, rest, files, channels, calls, rateLimiter });
   registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
   openChannels(http, parts, { rateLimiter, streams, code: { dispatch: rest, calls, maxBodyBytes } });
+  openE2b(http, parts, { dispatch: rest, channels, openChannel, previews, rateLimiter, calls, streams });
   await listen(http, parts, { streams, previews });
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
@@ -136,7 +140,10 @@ function storeTasks(parts: ServerParts, convergence: Convergence): readonly Back
 
 function openHttp({ options, logger, tracer }: ServerParts): FastifyInstance {
   const { limits } = options;
-  return createHttpServer({ guard: new Guard(options), limits, logger, tracer: tracer ?? null });
+  const domain = options.previews?.domain ?? null;
+  const guard = new Guard({ ...options, isFurtherHost: (host) => isE2bHost(domain, host) });
+  const findUrl = (request: IncomingMessage) => rewriteUrl(domain, request);
+  return createHttpServer({ guard, limits, logger, tracer: tracer ?? null, rewriteUrl: findUrl });
 }
 
 function openTools(
@@ -170,6 +177,15 @@ function openChannels(
   registerChannel(http, { database, orchestrator, identify, ...made, settings, logger });
 }
 
+function openE2b(
+  http: FastifyInstance,
+  { database, sealer, logger, options }: ServerParts,
+  made: Omit<E2bTransportParts, 'database' | 'sealer' | 'maxBodyBytes' | 'maxBodyPauseMs' | 'logger'>,
+): void {
+  const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
+  registerE2b(http, { ...made, database, sealer, maxBodyBytes, maxBodyPauseMs, logger });
+}
+
 function previewAddresses(http: FastifyInstance, parts: ServerParts): PreviewAddresses | null {
   const place = parts.options.previews;
   if (place === null) return null;
@@ -198,7 +214,7 @@ async function listen(
       recheckMs,
       logger,
     });
-    divertPreviews(http.server, previews);
+    divertPreviews(http.server, previews, (host) => isE2bHost(addresses.domain, host));
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));
   }
   // Last of all, so that it sees what previews take too.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import { sql, type Selectable } from 'kysely';
 import type { Database, VolumeRow } from './database.ts';
+import { slugOf } from './organizations.ts';
 import { openUsage } from './volume-usage.ts';
 
 export interface VolumeRecord {
@@ -78,6 +79,12 @@ export async function findVolume(
     .where('id', '=', id.toLowerCase())
     .executeTakeFirst();
   return row === undefined ? undefined : toVolume(row);
+}
+
+/** The slug of the organization of a volume; undefined when the volume does not exist. */
+export async function findSlugOfVolume(db: Database, id: string): Promise<string | undefined> {
+  const row = await existing(db).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? undefined : await slugOf(db, row.organization_id);
 }
 
 /** Finds a volume to use; one that is being deleted is not found. */

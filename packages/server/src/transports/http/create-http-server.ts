@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '@svc/contract';
 import { LINK_PATH } from '@svc/contract/rest';
 import type { Logger } from 'pino';
@@ -35,10 +36,13 @@ export function createHttpServer(parts: {
   readonly logger: Logger;
   /** Null: requests are not traced. */
   readonly tracer: Tracer | null;
+  /** The path that a request is answered at; absent: its own. */
+  readonly rewriteUrl?: (request: IncomingMessage) => string;
 }): FastifyInstance {
-  const { guard, limits, logger, tracer } = parts;
+  const { guard, limits, logger, tracer, rewriteUrl = ({ url = '/' }) => url } = parts;
   const server = Fastify({
     bodyLimit: limits.maxBodyBytes,
+    rewriteUrl,
     // Applies to the head only; see `limitBodyTime`.
     requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,

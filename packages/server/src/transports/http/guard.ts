@@ -11,6 +11,8 @@ export interface GuardOptions {
   readonly allowedHosts: readonly string[];
   /** Origins of pages that may call the server from a browser. */
   readonly corsOrigins: readonly string[];
+  /** Names of this server that follow a pattern, as they are in `Host`. */
+  readonly isFurtherHost?: (host: string) => boolean;
 }
 
 /**
@@ -21,8 +23,10 @@ export class Guard {
   readonly #hosts: ReadonlySet<string>;
   readonly #corsOrigins: ReadonlySet<string>;
   readonly #takesAnyAddress: boolean;
+  readonly #isFurtherHost: (host: string) => boolean;
 
-  constructor({ host, allowedHosts, corsOrigins }: GuardOptions) {
+  constructor({ host, allowedHosts, corsOrigins, isFurtherHost = () => false }: GuardOptions) {
+    this.#isFurtherHost = isFurtherHost;
     this.#hosts = new Set(['localhost', host, ...allowedHosts].map(normalize));
     this.#corsOrigins = new Set(corsOrigins);
     // With rebinding, Host is a name, never an address, so an address is safe.
@@ -45,7 +49,7 @@ export class Guard {
 
   /** For what pages of every origin may use. @throws PlatformError `forbidden` */
   checkHost({ host = '' }: IncomingHttpHeaders): void {
-    if (this.#isOurHost(hostnameOf(host))) return;
+    if (this.#isOurHost(hostnameOf(host)) || this.#isFurtherHost(host)) return;
     const hint = `Host '${host}' is not a name of this server; add it with --allowed-host`;
     throw new PlatformError('forbidden', hint, { details: { host } });
   }

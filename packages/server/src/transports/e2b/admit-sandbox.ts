@@ -1,0 +1,73 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Authority } from '../../access/authorize-rest.ts';
+import { findOrganization, type OrganizationRecord } from '../../store/organizations.ts';
+import { getSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
+import { fromE2bId, SANDBOX_HEADER } from './e2b-address.ts';
+import { E2bCall } from './e2b-call.ts';
+import { E2bRefusal, sandboxGone } from './e2b-failure.ts';
+import { admitCall, type E2bParts } from './e2b-parts.ts';
+import type { TokenKind } from './sandbox-tokens.ts';
+
+/** A request that reached a running sandbox, and may. */
+export interface SandboxCall {
+  readonly sandbox: SandboxRecord;
+  readonly organization: OrganizationRecord;
+  readonly authority: Authority;
+  readonly call: E2bCall;
+}
+
+const TOKEN_HEADER: Readonly<Record<Exclude<TokenKind, 'volume'>, string>> = {
+  envd: 'x-access-token',
+  traffic: 'e2b-traffic-access-token',
+};
+
+/** The running sandbox that a request names. @throws E2bRefusal as E2B's gateway answers when there is none */
+export async function findRunning(
+  { database }: Pick<E2bParts, 'database'>,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+): Promise<SandboxRecord> {
+  const text = String(headers[SANDBOX_HEADER] ?? '');
+  const id = fromE2bId(text);
+  const sandbox = id === undefined ? undefined : await getSandbox(database, id);
+  if (sandbox === undefined || sandbox.removedAt !== null || sandbox.observed !== 'running')
+    throw sandboxGone(text);
+  return sandbox;
+}
+
+/** @param kinds the tokens that open what is asked for. @throws E2bRefusal 401 without one of them */
+export function requireToken(
+  { tokens }: Pick<E2bParts, 'tokens'>,
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  { id }: Pick<SandboxRecord, 'id'>,
+  kinds: readonly Exclude<TokenKind, 'volume'>[],
+): void {
+  for (const kind of kinds) {
+    const token = headers[TOKEN_HEADER[kind]];
+    if (typeof token === 'string' && tokens.isTokenOf(kind, id, token)) return;
+  }
+  throw new E2bRefusal(
+    401,
+    'unauthorized access, please provide a valid access token or method signing if supported',
+  );
+}
+
+/** Counts the request for the organization of the sandbox; the caller is known by its token alone. */
+export async function enterSandbox(
+  parts: E2bParts,
+  sandbox: SandboxRecord,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+): Promise<SandboxCall> {
+  const organization = await findOrganization(parts.database, sandbox.namespace);
+  if (organization === undefined) throw sandboxGone(sandbox.id);
+  const authority: Authority = {
+    organization,
+    user: null,
+    session: null,
+    role: 'member',
+    actor: { kind: 'system', code: 'sandbox_access_token', label: `Access token of ${sandbox.name}` },
+    isOperator: false,
+  };
+  admitCall(parts, { authority, request, reply });
+  const call = new E2bCall(parts.dispatch, { request, reply }, async () => await Promise.resolve(authority));
+  return { sandbox, organization, authority, call };
+}

@@ -1,0 +1,27 @@
+import type { E2bCall } from '../e2b-call.ts';
+import type { SandboxWordsParts } from './sandbox-words.ts';
+
+/** A request to the control plane in E2B's words. */
+export interface ControlRequest {
+  readonly call: E2bCall;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Null: the client gave none. */
+  readonly idempotencyKey: string | null;
+  /** Identifies a repeated request. */
+  readonly identity: string;
+}
+
+export interface ControlAnswer {
+  readonly status: number;
+  /** Absent: the answer has no body. */
+  readonly body?: unknown;
+  /** Position behind the last entry of a list; absent: there is no more. */
+  readonly nextToken?: string;
+}
+
+export type ControlHandler = (parts: SandboxWordsParts, request: ControlRequest) => Promise<ControlAnswer>;
+
+/** `METHOD path`, with `:name` for parts of the path. */
+export type ControlRoutes = Readonly<Record<string, ControlHandler>>;

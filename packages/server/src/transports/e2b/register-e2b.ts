@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify';
+import type { Sealer } from '../../secrets/sealer.ts';
+import { EventQueue } from '../channel/event-queue.ts';
+import { registerCode } from './code/register-code.ts';
+import { registerControl } from './control/register-control.ts';
+import { E2B_PREFIX, type E2bSurface } from './e2b-address.ts';
+import { sendE2bFailure } from './e2b-failure.ts';
+import type { E2bParts } from './e2b-parts.ts';
+import { registerEnvd } from './envd/register-envd.ts';
+import { Watchers } from './envd/watchers.ts';
+import { SandboxTokens } from './sandbox-tokens.ts';
+
+export interface E2bTransportParts extends Omit<E2bParts, 'tokens' | 'events' | 'watchers'> {
+  readonly sealer: Sealer;
+}
+
+const SURFACES: Readonly<Record<E2bSurface, (scope: FastifyInstance, parts: E2bParts) => void>> = {
+  control: registerControl,
+  envd: registerEnvd,
+  code: registerCode,
+};
+
+/** What E2B's published clients call, as a translation onto our own operations and the command channel. */
+export function registerE2b(server: FastifyInstance, { sealer, ...given }: E2bTransportParts): void {
+  const [events, watchers] = [new EventQueue(given.database), new Watchers()];
+  const parts: E2bParts = { ...given, tokens: new SandboxTokens(sealer), events, watchers };
+  for (const [surface, register] of Object.entries(SURFACES)) {
+    void server.register(
+      async (scope) => {
+        scope.removeAllContentTypeParsers();
+        // Routes read bodies themselves, after authentication.
+        scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+        scope.setErrorHandler((error, request, reply) => sendE2bFailure(error, request, reply, parts.logger));
+        register(scope, parts);
+        await Promise.resolve();
+      },
+      { prefix: `${E2B_PREFIX}/${surface}` },
+    );
+  }
+  server.addHook('preClose', async () => {
+    watchers.close();
+    await events.close();
+  });
+}
