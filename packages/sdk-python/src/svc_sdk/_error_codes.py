@@ -31,6 +31,7 @@ CODES: dict[str, bool] = {
     "context_lost": False,
     "precondition_failed": False,
     "payload_too_large": False,
+    "range_not_satisfiable": False,
     "isolation_unavailable": False,
     "snapshot_ineligible": False,
     "quota_exceeded": False,
