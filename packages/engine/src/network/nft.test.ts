@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
@@ -11,6 +12,7 @@ import {
   RulesetLoads,
   sayRefusal,
   textBefore,
+  unnamedFile,
 } from './nft.ts';
 import { command } from '../testing/command.ts';
 
@@ -41,6 +43,15 @@ test('commands given together take effect, and only the one that is wrong fails'
   );
   assert.deepEqual(await numbersIn(table), ['1001', '1003']);
   await assert.rejects(nft.run('nonsense'), /nft refused a change: Error: syntax error/);
+});
+
+test('rules are read from a regular file without a name, because nft 1.0.9 refuses sockets', async (t) => {
+  const file = await unnamedFile('add table inet t\n');
+  t.after(() => file.close());
+  const status = await file.stat();
+  assert.deepEqual([status.isFile(), status.nlink, status.mode & 0o777], [true, 0, 0o600]);
+  const { stdout } = spawnSync('cat', { stdio: [file.fd, 'pipe', 'inherit'], encoding: 'utf8' });
+  assert.equal(stdout, 'add table inet t\n');
 });
 
 test('rules that take too long to load are not loaded later either', async (t) => {

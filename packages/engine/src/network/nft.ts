@@ -1,9 +1,13 @@
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
+import { mkdtemp, open, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Batches } from './batches.ts';
 
 export const BATCH_DEADLINE_MS = 20_000;
+/** A tmpfs. */
+const MEMORY_FOLDER = '/run';
 /** nft keeps its input history and scans it with every line: after 16,000 commands one takes ten times as long. */
 export const MAX_EXCHANGES = 500;
 /** HOME prevents the interactive mode from writing a history; LC_ALL makes error messages English, because they are parsed. */
@@ -105,20 +109,42 @@ export class RulesetLoads {
 
 /** Loads a whole file of rules in one transaction. When it fails, also by a timeout, no rule is loaded later. */
 export async function loadRuleset(text: string, deadlineMs = BATCH_DEADLINE_MS): Promise<void> {
+  const rules = await unnamedFile(text);
   // SAFETY: no shell, a fixed program; the text is built by `ruleset` from checked names and addresses.
   const child = spawn('nft', ['-f', '-'], {
     env: NFT_ENVIRONMENT,
-    stdio: ['pipe', 'ignore', 'pipe'],
+    stdio: [rules.fd, 'ignore', 'pipe'],
     timeout: deadlineMs,
     killSignal: 'SIGKILL',
   });
   let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (data: string) => (complaint += data));
-  child.stdin.on('error', () => undefined); // Reported by the exit code.
-  child.stdin.end(text);
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  child.stderr?.setEncoding('utf8').on('data', (data: string) => (complaint += data));
+  const closed = once(child, 'close').finally(() => rules.close());
+  const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null];
   if (code !== 0 && child.killed) throw new Error(`nft took longer than ${deadlineMs} ms to load the rules`);
   if (code !== 0) throw new Error(sayRefusal(complaint, signal));
+}
+
+/**
+ * An open file with this text and without a name, as the standard input of a program. Node's pipes are sockets, which nft 1.0.9 of
+ * Ubuntu 24.04 refuses with `Not a regular file`. It lies in memory, because rules are changed on a host with a full disk too.
+ */
+export async function unnamedFile(text: string): Promise<FileHandle> {
+  const folder = await mkdtemp(join(MEMORY_FOLDER, 'svc-input-'));
+  try {
+    const file = await open(join(folder, 'text'), 'wx+', 0o600);
+    try {
+      // At a position of its own, so that the program reads from the beginning.
+      const { bytesWritten } = await file.write(text, 0);
+      if (bytesWritten !== Buffer.byteLength(text)) throw new Error(`There is no room in ${MEMORY_FOLDER}`);
+      return file;
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** The error message. Before a change nft reads every table of the host, and Debian 12's version crashes on some that a newer one wrote. */
