@@ -2,11 +2,12 @@
 # shellcheck shell=bash
 
 # What the product needs to run, to build its two C programs, and to try it by hand. libnss-myhostname lets programs other than
-# browsers find names below localhost, where previews of a local server are.
+# browsers find names below localhost, where previews of a local server are. Debian has the keyring; Ubuntu's apt checks runsc with it.
 PACKAGES=(
   crun runc nftables conntrack iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd
   qemu-utils patchelf
   libnss-myhostname
+  debian-archive-keyring
   gcc libc6-dev libseccomp-dev make
   curl
 )

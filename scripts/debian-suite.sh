@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 
 DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+SYSTEM=/etc/os-release
 
 # A build that could not be fetched is asked for again after a day: a mirror that is away or out of date takes minutes to say so.
 MISSES=/opt/svc/lib/unavailable
@@ -36,12 +37,14 @@ unpack_from_suite() {
 }
 
 # The mirror of the suite, as apt finds it in the mirror's release file; before the first `apt-get update` it is found by name.
-# The security archive does not count: it does not hold all packages.
+# The security archive does not count: it does not hold all packages. Other systems (Ubuntu) have none in their configuration.
 debian_mirror() {
   local named
   named=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
     sed -nE 's#^Debian (\S+[^/])/?$#\1#p' | head -n 1)
-  printf '%s' "${named:-$(mirror_by_name)}"
+  named=${named:-$(mirror_by_name)}
+  [ -n "$named" ] || grep -qxF 'ID=debian' "$SYSTEM" || named=http://deb.debian.org/debian
+  printf '%s' "$named"
 }
 
 mirror_by_name() {

@@ -18,6 +18,12 @@ const OLD_MACHINE = `
   touch -d '2 days ago' /opt/svc/lib/unavailable/runc
   echo LATER; "$install"`;
 
+/** A machine whose apt has no mirror of Debian. */
+const NO_MIRROR = `
+  mount -t tmpfs none /etc/apt
+  mount --bind "$1/os-release" /etc/os-release
+  ${OLD_MACHINE}`;
+
 test('a build that the mirror did not have is asked for again after a day, or with --force', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-runc-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
@@ -34,6 +40,24 @@ test('a build that the mirror did not have is asked for again after a day, or wi
   assert.match(second, /not to be had within the last day \(to try now: make runc\)\n$/);
   assert.doesNotMatch(second, /fetching/);
   assert.equal((await readFile(join(folder, 'asked'), 'utf8')).split('\n').length - 1, 3);
+});
+
+test("Ubuntu, whose apt has no mirror of Debian, gets Debian's build from its main mirror", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-runc-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await program(join(folder, 'runc'), 'echo runc version 1.1.5');
+  // Keeps the list of sources that it was called with, as "-o Dir::Etc::sourcelist=FILE".
+  const keep = `for word; do case $word in *sourcelist=*) cp "\${word#*=}" ${folder}/sources;; esac; done`;
+  await program(join(folder, 'apt-get'), `case $1 in indextargets) ;; *) ${keep}; exit 100;; esac`);
+  const output = async (system: string) => {
+    await writeFile(join(folder, 'os-release'), `ID=${system}\n`);
+    return (await exec('unshare', ['-m', 'sh', '-ec', NO_MIRROR, 'sh', folder, SCRIPTS])).stdout;
+  };
+  assert.match(await output('debian'), /no Debian mirror in the configuration of apt/);
+  assert.doesNotMatch(await output('ubuntu'), /no Debian mirror/);
+  const sources = await readFile(join(folder, 'sources'), 'utf8');
+  const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
+  assert.equal(sources, `deb [signed-by=${keyring}] http://deb.debian.org/debian forky main\n`);
 });
 
 async function program(path: string, script: string): Promise<void> {
