@@ -12,29 +12,43 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 
 /**
  * Makes the packages that are installed elsewhere: `@svc/sdk` and `@svc/cli` for npm, `svc-sdk` for Python as a wheel and as an archive
- * of sources. `node scripts/build-packages.ts [FOLDER]`; dist/ unless given.
+ * of sources. `node scripts/build-packages.ts [FOLDER] [--npm | --python | --tools]`: in dist/ unless another folder is given; of one kind
+ * alone, or only the program that makes wheels.
  */
 const ROOT = resolve(import.meta.dirname, '..');
 const PYTHON_SDK = join(ROOT, 'packages/sdk-python');
 /** The program that makes wheels, in the versions of requirements-build.txt. */
 const PYTHON_TOOLS = join(ROOT, 'node_modules/.cache/svc-python-tools');
-const target = resolve(process.argv[2] ?? join(ROOT, 'dist'));
+const KINDS = { npm: { type: 'boolean' }, python: { type: 'boolean' }, tools: { type: 'boolean' } } as const;
+const { values, positionals } = parseArgs({ options: KINDS, allowPositionals: true });
+const isWhole = Object.keys(values).length === 0;
+const target = resolve(positionals[0] ?? join(ROOT, 'dist'));
 const stage = mkdtempSync(join(tmpdir(), 'svc-packages-'));
 
 try {
-  mkdirSync(target, { recursive: true });
-  // SAFETY: only packages of an earlier build.
-  for (const name of globSync(['svc-*.tgz', 'svc_sdk-*'], { cwd: target })) rmSync(join(target, name));
-  packNpm('build-sdk.ts', 'sdk');
-  packNpm('build-cli-package.ts', 'cli');
-  installPythonTools();
-  packPython();
-  console.log(`made ${globSync('*', { cwd: target }).toSorted().join(', ')} in ${target}`);
+  if (values.npm === true || isWhole) packAllNpm();
+  if (values.npm !== true) installPythonTools();
+  if (values.python === true || isWhole) packPython();
+  if (values.tools !== true)
+    console.log(`made ${globSync('*', { cwd: target }).toSorted().join(', ')} in ${target}`);
 } finally {
   rmSync(stage, { recursive: true });
+}
+
+function packAllNpm(): void {
+  clear('svc-*.tgz');
+  packNpm('build-sdk.ts', 'sdk');
+  packNpm('build-cli-package.ts', 'cli');
+}
+
+/** SAFETY: removes only packages of an earlier build. */
+function clear(names: string): void {
+  mkdirSync(target, { recursive: true });
+  for (const name of globSync(names, { cwd: target })) rmSync(join(target, name));
 }
 
 function packNpm(program: string, name: string): void {
@@ -65,6 +79,7 @@ function installPythonTools(): void {
 }
 
 function packPython(): void {
+  clear('svc_sdk-*');
   const folder = join(stage, 'python');
   for (const name of ['pyproject.toml', 'README.md'])
     cpSync(join(PYTHON_SDK, name), join(folder, name), { recursive: true });

@@ -14,7 +14,7 @@ PACKAGES=(
 # What only the tests and benchmarks need; `make check` the compiler for the other architecture and the formatter of C, in the
 # one version that Debian 12 and 13 both have: others lay out a few places differently.
 C_FORMATTER=clang-format-19
-TEST_PACKAGES=(docker-registry postgresql python3 python3-pip python3-requests git procps util-linux openssh-client openssh-server bsdutils tmux zsh fish chromium systemd "$C_FORMATTER")
+TEST_PACKAGES=(docker-registry postgresql python3 python3-pip python3-venv python3-requests git procps util-linux openssh-client openssh-server bsdutils tmux zsh fish chromium systemd "$C_FORMATTER")
 case $(uname -m) in
   aarch64) OTHER_COMPILER=x86_64-linux-gnu- OTHER_COMPILER_PACKAGES=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
   *) OTHER_COMPILER=aarch64-linux-gnu- OTHER_COMPILER_PACKAGES=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;

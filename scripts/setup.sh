@@ -75,6 +75,7 @@ install_test_clients() {
   # The newest reference client is published for Python alone.
   install_python_clients test/interop/python
   install_python_clients test/clients/e2b/python
+  download_python_packages
 }
 
 install_python_clients() {
@@ -91,6 +92,28 @@ install_python_clients() {
     fail "what $folder needs could not be installed" 'read the lines above: check the network (behind a proxy: pip config set global.proxy) and the disk, then run this again'
   printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
   step_done "$folder" 'installed, for tests'
+}
+
+# What our client for Python is tried with: the oldest and the newest versions that it supports, and a type checker. Tests install from
+# these folders, without a network.
+download_python_packages() {
+  local folder=test/clients/sdk-python name wanted
+  local stamp=$folder/build/.svc-downloaded
+  wanted=$(cat "$folder"/requirements-*.txt | sha256sum)
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    step_done "$folder" 'in step with its requirements'
+    return
+  fi
+  as_owner rm -rf "$folder/build"
+  for name in oldest newest types; do
+    as_owner /usr/bin/python3 -m pip --quiet download --dest "$folder/build/$name" --no-deps --only-binary :all: --require-hashes \
+      --disable-pip-version-check -r "$folder/requirements-$name.txt" ||
+      fail "what $folder needs could not be downloaded" 'read the lines above: check the network (behind a proxy: pip config set global.proxy) and the disk, then run this again'
+  done
+  as_owner node_modules/.bin/node scripts/build-packages.ts --tools ||
+    fail 'what makes Python packages could not be installed' 'read the lines above: check the network and the disk, then run this again'
+  printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
+  step_done "$folder" 'downloaded, for tests'
 }
 
 # The reference client for arm64 does; see test/interop/newer-libc.ts.

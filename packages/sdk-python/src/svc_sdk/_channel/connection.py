@@ -137,7 +137,10 @@ class Connection:
             broken.__cause__ = error
             self._fail(broken)
         except asyncio.CancelledError:
-            self.close()
+            if self._failure is None:
+                # The event loop ends, and would not run what a close has to wait for.
+                self._transport.abort()
+                self.close()
             raise
 
     def _without_range(self, data: bytes) -> bytes:
@@ -177,7 +180,8 @@ class Connection:
         if self._failure is not None:
             return
         self._failure = error
-        self._transport.close()
+        if not self._transport.is_aborted:
+            self._transport.close()
         if not self._ready.done():
             self._ready.set_exception(error)
         self.ended.set_result(None)

@@ -31,6 +31,7 @@ class Transport:
         self._socket = socket
         self._pongs = asyncio.ensure_future(self._send_pongs())
         self._closing: asyncio.Future[None] | None = None
+        self.is_aborted = False
 
     async def read(self) -> bytes | None:
         """None at the end. Raises SvcError or OSError when the connection broke."""
@@ -54,6 +55,12 @@ class Transport:
         if self._closing is None:
             self._pongs.cancel()
             self._closing = asyncio.ensure_future(self._close())
+
+    def abort(self) -> None:
+        """Drops the connection at once, for an event loop that ends."""
+        self.is_aborted = True
+        self._pongs.cancel()
+        self._socket.transport.abort()
 
     async def closed(self) -> None:
         """Returns when the socket is closed."""
