@@ -227,7 +227,7 @@ test('content is written in frames of at most 2 MiB and ended by an empty one', 
   assert.equal(operationOf(agent.received.at(-1))[0], 'CloseHandle');
 });
 
-test('a file is replaced by a temporary one beside it, which keeps its mode and is let go of when it breaks off', async () => {
+test('a file is replaced by a temporary one beside it, which keeps its mode and owner and is let go of when it breaks off', async () => {
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield new Uint8Array(10);
     throw new Error('the source is gone');
@@ -242,11 +242,12 @@ test('a file is replaced by a temporary one beside it, which keeps its mode and 
   });
   const sent = () => agent.received.map(operationOf).filter(([name]) => name !== '');
   await client.files.replaceFile('/a/b', new Uint8Array(5));
-  const [, [, opened] = ['', {}], , renamed, closed] = sent();
+  const [, [, opened] = ['', {}], , [, { attrs }] = ['', {}], renamed, closed] = sent();
   const partial = String(opened['path']);
   assert.match(partial, /^\/a\/\.svc-partial-[0-9a-f]{16}$/);
   const { create_new, temporary, mode, truncate } = opened['options'] as Payload;
   assert.deepEqual([create_new, temporary, mode, truncate], [true, true, 0o644, false]);
+  assert.partialDeepStrictEqual(attrs, { uid: 0, gid: 1, mode: 0o644 });
   assert.deepEqual(renamed, ['Rename', { src: partial, dst: '/a/b' }]);
   assert.deepEqual(closed, ['CloseHandle', { handle: 9 }]);
 
@@ -255,7 +256,7 @@ test('a file is replaced by a temporary one beside it, which keeps its mode and 
   await client.files.stat('/a');
   assert.deepEqual(
     sent().map(([name]) => name),
-    ['OpenFile', 'Write', 'CloseHandle', 'Stat'],
+    ['Stat', 'OpenFile', 'Write', 'CloseHandle', 'Stat'],
   );
 });
 
