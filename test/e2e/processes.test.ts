@@ -99,6 +99,7 @@ for (const isolation of ['container', 'gvisor']) {
       assert.deepEqual(exit, {
         code: 3,
         signal: null,
+        shell_code: 3,
         reason: 'exit',
         killed_by: null,
         message: 'it exited with code 3',
@@ -208,13 +209,13 @@ for (const isolation of ['container', 'gvisor']) {
       const ends = [];
       for (const { id } of [slow, loud, shot, victim]) {
         const { exit } = await ended(id);
-        ends.push([exit?.reason, exit?.signal]);
+        ends.push([exit?.reason, exit?.signal, exit?.shell_code]);
       }
       assert.deepEqual(ends, [
-        ['timeout', 'SIGKILL'],
-        ['output_limit', 'SIGKILL'],
-        ['signal', 'SIGKILL'],
-        ['killed_by', 'SIGTERM'],
+        ['timeout', 'SIGKILL', 137],
+        ['output_limit', 'SIGKILL', 137],
+        ['signal', 'SIGKILL', 137],
+        ['killed_by', 'SIGTERM', 143],
       ]);
       assert.equal((await get(loud.id)).stdout_bytes, 10_000);
       assert.ok(((await get(victim.id)).exit?.killed_by?.length ?? 0) > 0);

@@ -17,7 +17,7 @@ test('a program runs to its end, with its output, its code and its input', async
   assert.deepEqual([said.text(), said.errorText(), said.isSuccess], ['out\n', 'err\n', true]);
   assert.equal((await sandbox.exec('cat', [], { stdin: 'in' })).text(), 'in');
   const killed = await sandbox.shell('kill -9 $$');
-  assert.deepEqual([killed.code, killed.signal, killed.reason], [-1, 9, 'signal']);
+  assert.deepEqual([killed.code, killed.signal, killed.reason, killed.shellCode], [-1, 9, 'signal', 137]);
 });
 
 test('environment, folder and user are those of the call', async () => {
@@ -110,7 +110,7 @@ test('a command is written to, reads its end, and is signalled', async () => {
   const sleeper = await sandbox.commands.start('sleep', ['1000']);
   assert.ok(sleeper.pid > 1);
   await sleeper.signal('SIGTERM');
-  assert.deepEqual(await sleeper.wait(), { code: -1, signal: 15, reason: 'signal' });
+  assert.deepEqual(await sleeper.wait(), { code: -1, signal: 15, reason: 'signal', shellCode: 143 });
   await assert.rejects(sleeper.signal(99), (error) => SvcError.is(error, 'invalid_request'));
 });
 

@@ -16,6 +16,7 @@ export type {
 export type { DetachedEndReason, DetachedState } from './channel/detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './channel/file-entry.ts';
 export type { RunOptions, RunResult } from './channel/run-process.ts';
+export { shellCodeOf } from './channel/shell-code.ts';
 export type { TcpStream } from './channel/tcp-stream.ts';
 export type { UdpSession } from './channel/udp-session.ts';
 export type { ByteTransport } from './channel/transport.ts';

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { constants } from 'node:os';
 import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
 import { formatBytes } from '../terminal/amounts.ts';
 import { report } from '../terminal/print.ts';
@@ -46,11 +45,9 @@ export async function show(output: AsyncIterable<DetachedOutput>): Promise<void>
 }
 
 async function exitCodeOf(child: DetachedProcess): Promise<number> {
-  const { code, signal, message } = await child.wait();
-  if (code !== null) return code;
-  report(message);
-  const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
-  return number === undefined ? 1 : 128 + number;
+  const { code, shell_code: shellCode, message } = await child.wait();
+  if (code === null) report(message);
+  return shellCode ?? 1;
 }
 
 function forwardInput(child: DetachedProcess, filter: ((chunk: Buffer) => Buffer) | undefined): void {

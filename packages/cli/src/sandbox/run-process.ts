@@ -77,7 +77,7 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
 function exitCode(exit: CommandExit): number {
   if (exit.reason === 'oom')
     report('the process was killed: it needed more memory than the sandbox has (give it more with -m)');
-  return exit.signal === null ? exit.code : 128 + exit.signal;
+  return exit.shellCode;
 }
 
 function timedOut(seconds: number | undefined): number {

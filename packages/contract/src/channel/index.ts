@@ -13,6 +13,7 @@ export type { DetachedEndReason, DetachedState } from './detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
 export { PooledChunks } from './pooled-chunks.ts';
 export type { RunOptions, RunResult } from './run-process.ts';
+export { shellCodeOf } from './shell-code.ts';
 export type { TcpStream } from './tcp-stream.ts';
 export type { ByteTransport } from './transport.ts';
 export { applyMask } from './web-socket-mask.ts';

@@ -79,6 +79,10 @@ export type StartProcessRequest = Static<typeof StartProcessRequest>;
 const ProcessExit = strictObject({
   code: nullable(Type.Integer(), { description: 'Null when a signal ended it, or its end was not observed' }),
   signal: nullable(Type.String(), { description: 'Such as SIGTERM' }),
+  shell_code: nullable(Type.Integer(), {
+    description:
+      'As a shell gives it: the code, or 128 + n when signal n ended it; null when neither is known',
+  }),
   reason: Type.Enum([...PROCESS_END_REASONS]),
   killed_by: nullable(Type.String(), { description: 'Who sent the signal or stopped the sandbox' }),
   message: Type.String({ description: 'A sentence that says what happened' }),

@@ -1,4 +1,9 @@
-import type { ChannelClient, ChannelProcess, ProcessExit } from '@svc/contract/channel';
+import {
+  shellCodeOf,
+  type ChannelClient,
+  type ChannelProcess,
+  type ProcessExit,
+} from '@svc/contract/channel';
 import { toSvcError } from '../client/to-svc-error.ts';
 import { OutputStream } from './output-stream.ts';
 import { signalNumber, type Signal } from './signals.ts';
@@ -6,7 +11,10 @@ import { signalNumber, type Signal } from './signals.ts';
 const encoder = new TextEncoder();
 
 /** How a command ended: `code` is -1 when a signal ended it. */
-export type CommandExit = ProcessExit;
+export interface CommandExit extends ProcessExit {
+  /** As a shell gives it: the code, or 128 + n when signal n ended the command. */
+  readonly shellCode: number;
+}
 
 /**
  * A process that runs, over a connection of its own. It ends when that is closed: by `kill`, at the end of an `await using`,
@@ -63,7 +71,8 @@ export class Command implements AsyncDisposable {
 
   /** All output has come before it resolves, so read or discard both streams meanwhile. @throws SvcError */
   async wait(): Promise<CommandExit> {
-    return await called(this.#process.exited);
+    const exit = await called(this.#process.exited);
+    return { ...exit, shellCode: shellCodeOf(exit) };
   }
 
   /** Ends the process if it still runs. */

@@ -1,4 +1,4 @@
-import type { RunResult } from '@svc/contract/channel';
+import { shellCodeOf, type RunResult } from '@svc/contract/channel';
 import { utf8Decoder } from '../client/utf8.ts';
 
 const decoder = utf8Decoder();
@@ -28,6 +28,11 @@ export class ExecResult {
   /** Whether it exited with 0. */
   get isSuccess(): boolean {
     return this.code === 0;
+  }
+
+  /** As a shell gives it: the code, or 128 + n when signal n ended the process. */
+  get shellCode(): number {
+    return shellCodeOf(this);
   }
 
   /** stdout as text. */

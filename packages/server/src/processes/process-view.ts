@@ -1,6 +1,7 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError, shellCodeOf } from '@svc/contract';
 import type { Process } from '@svc/contract/rest';
-import type { ProcessRecord } from '../store/processes.ts';
+import type { ProcessExit, ProcessRecord } from '../store/processes.ts';
+import { signalNumber } from './describe-exit.ts';
 
 export function toProcessView(record: ProcessRecord): Process {
   const { exit } = record;
@@ -20,6 +21,7 @@ export function toProcessView(record: ProcessRecord): Process {
         : {
             code: exit.code,
             signal: exit.signal,
+            shell_code: shellCodeOfExit(exit),
             reason: exit.reason,
             killed_by: exit.killedBy,
             message: exit.message,
@@ -27,6 +29,11 @@ export function toProcessView(record: ProcessRecord): Process {
     stdout_bytes: record.stdoutBytes,
     stderr_bytes: record.stderrBytes,
   };
+}
+
+function shellCodeOfExit({ code, signal }: ProcessExit): number | null {
+  const number = signal === null ? null : (signalNumber(signal) ?? null);
+  return code === null && number === null ? null : shellCodeOf({ code: code ?? -1, signal: number });
 }
 
 export function processNotFound(process: string): PlatformError {

@@ -2,6 +2,7 @@ import {
   ChannelError,
   ExecFailed,
   PlatformError,
+  shellCodeOf,
   timeoutMsOf,
   type ExecRequest,
   type OperationInput,
@@ -21,9 +22,6 @@ const OOM_NOTE =
 const DURATION_NOTE =
   '[The program was ended because its sandbox had run for as long as it may: lifecycle.max_duration_secs]\n';
 const TRUNCATION_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
-/** Shells report 128 plus the signal for a program that a signal ended. */
-const SIGNAL_EXIT_BASE = 128;
-const SIGKILL = 9;
 
 export function commandHandlers(
   database: Database,
@@ -39,7 +37,7 @@ export function commandHandlers(
       const { output, error: stderr, truncated } = toText(result);
       const error = withReason(stderr, result);
       if (result.reason === 'timeout') throw tooSlow(command, timeout, { output, error, ...truncated });
-      const exitCode = exitCodeOf(result);
+      const exitCode = shellCodeOf(result);
       return {
         command,
         args: args ?? [],
@@ -146,9 +144,4 @@ function withReason(stderr: string, { reason }: RunResult): string {
 
 function endLine(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
-}
-
-function exitCodeOf({ code, signal, reason }: RunResult): number {
-  if (reason === 'exit') return code;
-  return SIGNAL_EXIT_BASE + (signal ?? SIGKILL);
 }
