@@ -205,6 +205,29 @@ test('folders are made, moved and removed, and each change is an event', async (
   assert.deepEqual(events.data[1]?.['payload'], { sandbox_id: box, from: '/d/e', to: '/f/g' });
 });
 
+test('metadata are extended attributes of the file, are replaced as a whole, and move with it', async () => {
+  await put('/tmp/noted', 'x');
+  const change = async (path: string, metadata: object) =>
+    await json(
+      await send('PATCH', files, {
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ path, metadata }),
+      }),
+    );
+  assert.deepEqual((await change('/tmp/noted', { a: '1', 'b.c': 'größer' }))['metadata'], {
+    a: '1',
+    'b.c': 'größer',
+  });
+  assert.deepEqual((await change('/tmp/noted', { a: '2' }))['metadata'], { a: '2' });
+  await post('move', { from: '/tmp/noted', to: '/tmp/moved' });
+  const { data } = await json(await send('GET', `${files}${at('/tmp')}`));
+  const listed = data.find(({ name }) => name === 'moved');
+  assert.deepEqual(listed?.['metadata'], { a: '2' });
+  assert.deepEqual((await json(await put('/tmp/moved', 'y')))['metadata'], {});
+  const long = await change('/tmp/moved', { a: 'x'.repeat(4000), b: 'x'.repeat(4000) });
+  assert.match(JSON.stringify(long['error']), /too long/);
+});
+
 test('a folder is no file, and a FIFO is not waited for', async () => {
   await sh('mkfifo /tmp/fifo');
   assert.equal((await get('/tmp')).status, 400);

@@ -3,7 +3,7 @@ export { ChannelClient } from './channel/channel-client.ts';
 export type { CallOptions } from './channel/channel-client.ts';
 export { ChannelError, ExecFailed, FileFailed } from './channel/channel-error.ts';
 export type { ChannelErrorKind, ExecFailureKind, RunOutput } from './channel/channel-error.ts';
-export type { ChannelFiles } from './channel/channel-files.ts';
+export type { ChannelFiles, FileMetadata } from './channel/channel-files.ts';
 export type { ChannelProcess, ExecRequest, ProcessExit } from './channel/channel-process.ts';
 export type { AgentInfo } from './channel/connection.ts';
 export type { DetachedEvent } from './channel/detached-output.ts';

@@ -51,6 +51,7 @@ enum {
   WATCH_PENDING_MAX = 128 * 1024, // queued event bytes of one watch
   WATCH_SEEN_MAX = 65536,         // names found by listing that a queued event may repeat
   WATCH_RENAME_MS = 100,          // timeout for the second half of a rename
+  METADATA_MAX = 4096,            // bytes of names and values of one file
   KEY_MAX = 256,
   STRINGS_MAX = 65536,
   ENV_MAX = 4096,

@@ -343,3 +343,24 @@ test('unknown operations and missing paths are refused', async (t) => {
   assert.match(await fsError(session, 'Copy', { src: '/x' }), /missing/);
   assert.match(await fsError(session, 'Read', { handle: 99, offset: 0 }), /unknown file handle/);
 });
+
+test('metadata are extended attributes of the namespace user, set as a whole by path or by handle', async (t) => {
+  const { session, dir } = await begin(t);
+  const path = join(dir, 'f');
+  const handle = await open(session, path, { write: true, create_new: true });
+  const metadata = async () =>
+    ((await fs(session, 'GetMetadata', { path })) as { Metadata: string[] }).Metadata;
+  assert.deepEqual(await metadata(), []);
+  await fs(session, 'SetMetadata', { handle, pairs: ['a', '1', 'b', 'ü'] });
+  assert.deepEqual((await metadata()).toSorted(), ['1', 'a', 'b', 'ü']);
+  await fs(session, 'SetMetadata', { path, pairs: ['b', '2'] });
+  assert.deepEqual(await metadata(), ['b', '2']);
+  const refused = async (pairs: readonly string[]) => await fsError(session, 'SetMetadata', { path, pairs });
+  assert.match(await refused(['a']), /no partner/);
+  assert.match(await refused(['', 'x']), /too long/);
+  assert.match(await refused(['a', 'x'.repeat(4096)]), /too long/);
+  assert.match(await refused(['n'.repeat(251), 'x']), /too long/);
+  assert.deepEqual(await metadata(), ['b', '2']);
+  assert.match(await fsError(session, 'GetMetadata', { path: join(dir, 'none') }), /No such file/);
+  assert.match(await fsError(session, 'SetMetadata', { pairs: [] }), /neither/);
+});

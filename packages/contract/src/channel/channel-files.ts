@@ -28,7 +28,12 @@ export interface ReplacementOptions {
   readonly mode?: number;
   readonly uid?: number;
   readonly gid?: number;
+  /** Absent: none. */
+  readonly metadata?: FileMetadata;
 }
+
+/** Extended attributes of a file by their names, without `user.`; together 4096 bytes at most. */
+export type FileMetadata = Readonly<Record<string, string>>;
 
 /**
  * Files of a sandbox. Every call may fail with FileFailed (the sandbox's answer) or ChannelError (no usable answer), and
@@ -263,19 +268,41 @@ export class ChannelFiles {
     options: ReplacementOptions = {},
     signal?: AbortSignal,
   ): Promise<void> {
-    const { mode, uid, gid } = { ...(await this.#keptOf(path, signal)), ...options };
+    const { mode, uid, gid, metadata } = { ...(await this.#keptOf(path, signal)), ...options };
     const partial = `${path.slice(0, path.lastIndexOf('/') + 1)}.svc-partial-${randomName()}`;
     const flags = { write: true, createNew: true, temporary: true };
     const handle = await this.open(partial, mode === undefined ? flags : { ...flags, mode }, signal);
     try {
       await this.write(handle, 0, content instanceof Uint8Array ? once(content) : content, signal);
       if (uid !== undefined || gid !== undefined) await this.fsetstat(handle, { uid, gid, mode }, signal);
+      if (metadata !== undefined) await this.#setMetadata({ handle }, metadata, signal);
       await this.rename(partial, path, signal);
     } catch (error) {
       this.release(handle);
       throw error;
     }
     await this.closeHandle(handle, signal);
+  }
+
+  /** Of a link: that of its target. */
+  async metadata(path: string, signal?: AbortSignal): Promise<FileMetadata> {
+    const flat = readArray(own(await this.#ask('GetMetadata', { path }, signal), 'Metadata'), 'metadata');
+    const pairs: [string, string][] = [];
+    for (let i = 0; i + 1 < flat.length; i += 2) pairs.push([String(flat[i]), String(flat[i + 1])]);
+    return Object.fromEntries(pairs);
+  }
+
+  /** Replaces all of it. */
+  async setMetadata(path: string, metadata: FileMetadata, signal?: AbortSignal): Promise<void> {
+    await this.#setMetadata({ path }, metadata, signal);
+  }
+
+  async #setMetadata(
+    file: { readonly path: string } | { readonly handle: number },
+    metadata: FileMetadata,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await this.#ask('SetMetadata', { ...file, pairs: Object.entries(metadata).flat() }, signal);
   }
 
   /** What a file hands on to the one that replaces it; nothing when there is none. */

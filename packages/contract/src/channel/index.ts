@@ -3,7 +3,7 @@ export { ChannelClient } from './channel-client.ts';
 export type { CallOptions } from './channel-client.ts';
 export { ChannelError, ExecFailed, FileFailed } from './channel-error.ts';
 export type { ChannelErrorKind, ExecFailureKind } from './channel-error.ts';
-export type { ChannelFiles } from './channel-files.ts';
+export type { ChannelFiles, FileMetadata } from './channel-files.ts';
 export type { ChannelProcess, ExecRequest, ProcessExit } from './channel-process.ts';
 export type { ChannelWatch, WatchEvent } from './channel-watch.ts';
 export type { AgentInfo } from './connection.ts';

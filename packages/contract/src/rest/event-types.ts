@@ -23,7 +23,10 @@ export const EVENT_TYPES = {
   code_context_restarted: { category: 'exec', meaning: 'it began anew, without its state' },
   code_context_removed: { category: 'exec', meaning: 'it was removed' },
   file_written: { category: 'file', meaning: 'a file of a sandbox was written over REST or by a link' },
-  file_changed: { category: 'file', meaning: 'a file or folder of a sandbox has another owner or mode' },
+  file_changed: {
+    category: 'file',
+    meaning: 'a file or folder of a sandbox has another owner or mode, or other metadata',
+  },
   file_moved: { category: 'file', meaning: 'a file or folder of a sandbox has another path' },
   file_removed: { category: 'file', meaning: 'a file or folder of a sandbox was removed' },
   file_link_created: { category: 'file', meaning: 'a link to read or write a file of a sandbox was made' },

@@ -28,6 +28,16 @@ const Owner = Type.String({
   description: 'User, or `user:group`; names of the sandbox, or numbers',
 });
 
+/** Extended attributes that programs set may have any name; ours have one that a header can carry, too. */
+const Metadata = Type.Record(Type.String(), Type.String(), {
+  description: 'Extended attributes in the namespace `user`, without that prefix',
+});
+const NewMetadata = Type.Record(
+  Type.String({ pattern: '^[A-Za-z0-9._-]{1,200}$' }),
+  Type.String({ maxLength: 4096, pattern: '^[^\u0000]*$' }),
+  { maxProperties: 64, description: 'Replaces all metadata; names and values together 4096 bytes at most' },
+);
+
 export const FileInfo = strictObject({
   path: Type.String({ description: 'Absolute; links in it are not followed' }),
   name: Type.String({ description: 'The last part of the path' }),
@@ -39,6 +49,7 @@ export const FileInfo = strictObject({
   owner: Type.String({ description: 'Name of the user; the number when it has no name' }),
   group: Type.String({ description: 'Name of the group; the number when it has no name' }),
   modified_at: nullable(Timestamp),
+  metadata: Metadata,
   target: nullable(Type.String(), {
     description: 'Where a link ends, with all links resolved; null when that is missing, and for others',
   }),
@@ -197,10 +208,15 @@ export const fileOperations = {
   },
   'files.change': {
     ...COMMON,
-    summary: 'Change the owner or the mode of a file or folder of a running sandbox',
+    summary: 'Change owner, mode or metadata of a file or folder of a running sandbox',
     method: 'PATCH',
     path: '/sandboxes/{sandbox_id}/files',
-    body: strictObject({ path: Path, owner: Type.Optional(Owner), mode: Type.Optional(Mode) }),
+    body: strictObject({
+      path: Path,
+      owner: Type.Optional(Owner),
+      mode: Type.Optional(Mode),
+      metadata: Type.Optional(NewMetadata),
+    }),
     output: FileInfo,
     errors: ERRORS,
   },

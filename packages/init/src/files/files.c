@@ -13,6 +13,7 @@
 #include "files/copy.h"
 #include "files/handles.h"
 #include "files/list.h"
+#include "files/metadata.h"
 #include "files/remove.h"
 #include "files/stream.h"
 #include "wire/session.h"
@@ -52,6 +53,8 @@ static const struct operation operations[] = {
     {"ReadDir", file_read_dir, false},
     {"FStat", file_fstat, false},
     {"FSetStat", file_fsetstat, false},
+    {"GetMetadata", file_get_metadata, true},
+    {"SetMetadata", file_set_metadata, false},
 };
 
 void files_request(struct conn *conn, struct message *message) {

@@ -35,6 +35,7 @@ static void field_operation(struct reader *reader, struct arena *arena, void *ta
       FIELD(struct file_request, offset, field_uint, false),      FIELD(struct file_request, mode, field_optional, false),
       FIELD(struct file_request, len, field_optional, false),     FIELD(struct file_request, limit, field_optional, false),
       FIELD(struct file_request, attrs, field_attributes, false), FIELD(struct file_request, options, field_options, false),
+      FIELD(struct file_request, pairs, field_strings, false),
   };
   struct file_request *request = target;
   struct container map = read_map(reader);

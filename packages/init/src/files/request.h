@@ -28,6 +28,7 @@ struct file_request {
   bool follow_symlink, recursive;
   uint64_t handle, offset;
   struct optional mode, len, limit;
+  struct strings pairs;
   struct attributes attrs;
   struct open_options options;
 };

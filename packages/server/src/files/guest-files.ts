@@ -1,5 +1,11 @@
 import { posix } from 'node:path';
-import { FileFailed, PlatformError, type ChannelFiles, type FileEntry } from '@svc/contract';
+import {
+  FileFailed,
+  PlatformError,
+  type ChannelFiles,
+  type FileEntry,
+  type FileMetadata,
+} from '@svc/contract';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { boundedBy } from '../processes/explain-failure.ts';
 import { eachLimited } from '../tasks/each-limited.ts';
@@ -10,8 +16,8 @@ import { walkFolder, type Walk } from './walk-folder.ts';
 
 const PERMISSIONS = 0o7777;
 const MS_PER_SECOND = 1000;
-/** How many links are looked up at once for one list. */
-const MAX_LOOKUPS = 8;
+/** How many links and metadata are looked up at once for one list. */
+const MAX_LOOKUPS = 16;
 const FOLDER_MODE = 0o755;
 
 /** A place in a running sandbox; the path is absolute. */
@@ -37,6 +43,8 @@ export interface FileInfo {
   readonly modifiedAt: string | null;
   /** Where a link ends, with all links resolved; null when that is missing, and for others. */
   readonly link: LinkEnd | null;
+  /** Extended attributes in the namespace `user`, without that prefix; of files and folders. */
+  readonly metadata: FileMetadata;
 }
 
 export interface LinkEnd {
@@ -55,6 +63,11 @@ export interface OwnerAndMode {
 export interface NewEntryOptions extends OwnerAndMode {
   /** Makes the folders that lead to it, too, with the same owner. */
   readonly parents?: boolean | undefined;
+}
+
+export interface NewFileOptions extends NewEntryOptions {
+  /** Absent: none, also when a file is replaced that has some. */
+  readonly metadata?: FileMetadata | undefined;
 }
 
 /**
@@ -105,7 +118,7 @@ export class GuestFiles {
   async write(
     place: FilePlace,
     content: AsyncIterable<Uint8Array>,
-    { owner, mode, parents = false }: NewEntryOptions,
+    { owner, mode, metadata, parents = false }: NewFileOptions,
     signal: AbortSignal,
   ): Promise<FileInfo> {
     const { path } = place;
@@ -114,7 +127,11 @@ export class GuestFiles {
       const before = await find(files, path, boundedBy(signal));
       if (before?.kind === 'dir') throw new FileFailed('is a folder', 'EISDIR');
       if (before === undefined && parents) await makeParents(files, path, ids, signal);
-      await files.replaceFile(path, content, { ...ids, ...(mode === undefined ? {} : { mode }) }, signal);
+      const given = {
+        ...(mode === undefined ? {} : { mode }),
+        ...(metadata === undefined ? {} : { metadata }),
+      };
+      await files.replaceFile(path, content, { ...ids, ...given }, signal);
       return await describe(files, path, signal);
     });
   }
@@ -175,13 +192,14 @@ export class GuestFiles {
   /** Follows links, like `chown` and `chmod`. */
   async change(
     place: FilePlace,
-    { owner, mode }: OwnerAndMode,
+    { owner, mode, metadata }: OwnerAndMode & Pick<NewFileOptions, 'metadata'>,
     callerSignal: AbortSignal,
   ): Promise<FileInfo> {
     return await this.#use(place, async (files) => {
       const signal = boundedBy(callerSignal);
       const ids = await idsOf(files, owner, signal);
       await files.setStat(place.path, { ...ids, mode }, {}, signal);
+      if (metadata !== undefined) await files.setMetadata(place.path, metadata, signal);
       return await describe(files, place.path, signal);
     });
   }
@@ -264,9 +282,10 @@ async function describeAll(
   const isNamed = entries.some(({ uid, gid }) => uid !== 0 || gid !== 0);
   const users = isNamed ? await GuestUsers.read(files, signal) : null;
   const ends = new Map<string, LinkEnd | null>();
-  const links = entries.filter(({ kind }) => kind === 'symlink');
-  await eachLimited(links, MAX_LOOKUPS, async ({ path }) => {
-    ends.set(path, await findLinkEnd(files, path, signal));
+  const metadata = new Map<string, FileMetadata>();
+  await eachLimited(entries, MAX_LOOKUPS, async ({ path, kind }) => {
+    if (kind === 'symlink') ends.set(path, await findLinkEnd(files, path, signal));
+    if (kind === 'file' || kind === 'dir') metadata.set(path, await findMetadata(files, path, signal));
   });
   return entries.map(({ path, kind, size, mode, uid, gid, modifiedSeconds }) => ({
     path,
@@ -279,7 +298,18 @@ async function describeAll(
     group: gid === 0 ? 'root' : (users?.groupName(gid) ?? String(gid)),
     modifiedAt: modifiedSeconds === null ? null : new Date(modifiedSeconds * MS_PER_SECOND).toISOString(),
     link: ends.get(path) ?? null,
+    metadata: metadata.get(path) ?? {},
   }));
+}
+
+/** None of a file that was removed meanwhile, or where svc-init was started before it knew of metadata. */
+async function findMetadata(files: ChannelFiles, path: string, signal: AbortSignal): Promise<FileMetadata> {
+  try {
+    return await files.metadata(path, signal);
+  } catch (error) {
+    if (error instanceof FileFailed) return {};
+    throw error;
+  }
 }
 
 async function findLinkEnd(files: ChannelFiles, path: string, signal: AbortSignal): Promise<LinkEnd | null> {

@@ -58,7 +58,7 @@ export function modeOf(text: string | undefined): number | undefined {
 const KINDS = { file: 'file', dir: 'directory', symlink: 'symlink', other: 'other' } as const;
 
 export function toView(info: FileInfo): FileView {
-  const { path, kind, size, mode, uid, gid, owner, group, modifiedAt, link } = info;
+  const { path, kind, size, mode, uid, gid, owner, group, modifiedAt, link, metadata } = info;
   return {
     path,
     name: posix.basename(path),
@@ -70,6 +70,7 @@ export function toView(info: FileInfo): FileView {
     owner,
     group,
     modified_at: modifiedAt,
+    metadata: { ...metadata },
     target: link?.target ?? null,
   };
 }

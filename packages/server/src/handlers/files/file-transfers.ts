@@ -3,7 +3,7 @@ import type { ByteSource } from '@svc/contract/rest';
 import { FairLimit, type Owner } from '../../access/fair-limit.ts';
 import { followUpload } from '../../dispatch/follow-upload.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
-import type { FileInfo, FilePlace, GuestFiles, NewEntryOptions } from '../../files/guest-files.ts';
+import type { FileInfo, FilePlace, GuestFiles, NewFileOptions } from '../../files/guest-files.ts';
 import type { FileContent } from '../../files/open-content.ts';
 
 /** Reads and writes at once, over all organizations; each holds some megabytes. */
@@ -46,7 +46,7 @@ export class FileTransfers {
   async write(
     owner: Owner,
     place: FilePlace,
-    { body, ...options }: NewEntryOptions & { readonly body: ByteSource },
+    { body, ...options }: NewFileOptions & { readonly body: ByteSource },
     { signal }: Pick<Exchange, 'signal'>,
   ): Promise<FileInfo> {
     const leave = this.#limit.enter(owner);

@@ -91,11 +91,17 @@ function changeHandlers(
       return await answer(call, { type: 'file_removed', category: 'file', payload }, { ok: true });
     },
     'files.change': async ({ params, body }, call) => {
-      const { owner, mode } = body;
-      if (owner === undefined && mode === undefined) throw badField('body', 'must have owner or mode');
+      const { owner, mode, metadata } = body;
+      if (owner === undefined && mode === undefined && metadata === undefined)
+        throw badField('body', 'must have owner, mode or metadata');
       const place = await placeOf(parts, call, params, body.path);
-      const info = await files.change(place, { owner, mode: modeOf(mode) }, call.signal);
-      const payload = { ...toPayload(place), owner: owner ?? null, mode: mode ?? null };
+      const info = await files.change(place, { owner, mode: modeOf(mode), metadata }, call.signal);
+      const payload = {
+        ...toPayload(place),
+        owner: owner ?? null,
+        mode: mode ?? null,
+        metadata: metadata ?? null,
+      };
       return await answer(call, { type: 'file_changed', category: 'file', payload }, toView(info));
     },
   };
