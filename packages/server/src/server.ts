@@ -43,6 +43,8 @@ import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
 import { isE2bHost, rewriteUrl } from './transports/e2b/e2b-address.ts';
+import { admitByE2bId } from './transports/e2b/admit-preview.ts';
+import { SandboxTokens } from './transports/e2b/sandbox-tokens.ts';
 import { registerE2b, type E2bTransportParts } from './transports/e2b/register-e2b.ts';
 import { createDispatch, createRestDispatch } from './create-dispatch.ts';
 import {
@@ -213,6 +215,7 @@ async function listen(
       streams,
       recheckMs,
       logger,
+      admitById: admitByE2bId({ database, tokens: new SandboxTokens(parts.sealer) }),
     });
     divertPreviews(http.server, previews, (host) => isE2bHost(addresses.domain, host));
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));

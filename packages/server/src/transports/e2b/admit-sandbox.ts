@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Authority } from '../../access/authorize-rest.ts';
 import { findOrganization, type OrganizationRecord } from '../../store/organizations.ts';
 import { getSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
+import { TRAFFIC_TOKEN_HEADER } from '../previews/our-credentials.ts';
 import { fromE2bId, SANDBOX_HEADER } from './e2b-address.ts';
 import { E2bCall } from './e2b-call.ts';
 import { E2bRefusal, sandboxGone } from './e2b-failure.ts';
@@ -18,7 +19,7 @@ export interface SandboxCall {
 
 const TOKEN_HEADER: Readonly<Record<Exclude<TokenKind, 'volume'>, string>> = {
   envd: 'x-access-token',
-  traffic: 'e2b-traffic-access-token',
+  traffic: TRAFFIC_TOKEN_HEADER,
 };
 
 /** The running sandbox that a request names. @throws E2bRefusal as E2B's gateway answers when there is none */

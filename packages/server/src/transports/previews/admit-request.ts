@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { DEFAULT_NAMESPACE } from '@svc/contract';
 import type { PreviewAddresses, PreviewHost } from '../../handlers/previews/preview-place.ts';
 import type { Database } from '../../store/database.ts';
@@ -30,7 +30,18 @@ export type Admission = {
   | { readonly by: 'public' }
   /** A development server admits requests from its own machine without a token. */
   | { readonly by: 'place' }
+  /** The sandbox was named by its id, and its own settings admit the request. */
+  | { readonly by: 'id' }
 );
+
+/**
+ * Admits a request to a host whose label is no slug, but names a sandbox in another way. A record without an admission: its ports
+ * are admitted like those of other sandboxes.
+ */
+export type AdmitById = (
+  host: PreviewHost,
+  headers: IncomingHttpHeaders,
+) => Promise<Admission | PreviewAnswer | { readonly slug: string } | undefined>;
 
 /**
  * Admits a request to a port: with a token for this port of this sandbox, without one while the port is public, and on a
@@ -66,7 +77,7 @@ export async function isStillOpen(
   host: PreviewHost,
   admission: Admission,
 ): Promise<boolean> {
-  if (admission.by === 'place') return true;
+  if (admission.by === 'place' || admission.by === 'id') return true;
   const sandbox =
     admission.by === 'token'
       ? await open(database, admission.token, host)

@@ -6,6 +6,7 @@ import { SESSION_COOKIES } from '../rest/session-cookie.ts';
 
 /** Prefix of keys, and of tokens of users and previews. */
 const PREFIX = /^svc_/i;
+export const TRAFFIC_TOKEN_HEADER = 'e2b-traffic-access-token';
 const OUR_COOKIES: ReadonlySet<string> = new Set([TOKEN_NAME, ...SESSION_COOKIES]);
 
 export function isOurCookie(name: string): boolean {
@@ -19,6 +20,9 @@ export function withoutOurCredentials(name: string, value: string): string | und
       return joined(value, ';', '; ', (part) => !isOurCookie(part.split('=')[0]?.trim() ?? ''));
     case 'sec-websocket-protocol':
       return joined(value, ',', ', ', (part) => !part.startsWith(BEARER_PROTOCOL));
+    // Of E2B's clients: opens the ports of the sandbox that it would be sent to.
+    case TRAFFIC_TOKEN_HEADER:
+      return undefined;
     case 'authorization':
     case 'x-api-key':
       return isOurCredential(value) ? undefined : value;

@@ -10,7 +10,7 @@ import type { SandboxRecord } from '../../store/sandboxes.ts';
 import type { FairLimit } from '../../access/fair-limit.ts';
 import { claimConnection } from '../http/connection-limit.ts';
 import { ChannelSlots, type ChannelLimits } from '../channel/channel-slots.ts';
-import { admitRequest, isStillOpen, type Admission } from './admit-request.ts';
+import { admitRequest, isStillOpen, type Admission, type AdmitById } from './admit-request.ts';
 import { forwardRequest } from './forward-request.ts';
 import { forwardUpgrade } from './forward-upgrade.ts';
 import { notListening, notRunning, sendAnswer, TOO_MANY, type PreviewAnswer } from './preview-answer.ts';
@@ -36,6 +36,8 @@ export interface PreviewParts {
   readonly streams: FairLimit;
   /** Interval at which the permission of an open WebSocket is checked; 30 s by default. */
   readonly recheckMs?: number | undefined;
+  /** For labels that are no slugs; absent: there are none. */
+  readonly admitById?: AdmitById;
 }
 
 /**
@@ -108,9 +110,12 @@ export class Previews {
   ): Promise<void> {
     const { logger } = this.#parts;
     try {
-      const host = this.#hostOf(request);
-      if (host === undefined) throw new Error('only hosts of previews get here');
-      const admission = await admitRequest(this.#parts, host, request);
+      const named = this.#hostOf(request);
+      if (named === undefined) throw new Error('only hosts of previews get here');
+      const byId = await this.#parts.admitById?.(named, request.headers);
+      const host = byId !== undefined && 'slug' in byId ? { ...named, slug: byId.slug } : named;
+      const admission =
+        byId === undefined || 'slug' in byId ? await admitRequest(this.#parts, host, request) : byId;
       if ('status' in admission) return sendAnswer(request, response, admission);
       const { sandbox } = admission;
       const release = this.#take(sandbox, request);

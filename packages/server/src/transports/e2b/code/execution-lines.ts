@@ -1,7 +1,7 @@
 import type { CodeRunResult } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
 import { HeldOutput } from './held-output.ts';
-import { printedText, toResultLine } from './result-fields.ts';
+import { toResultLine } from './result-fields.ts';
 
 /** Output that is no part of a value is delayed by this much at most. */
 const HOLD_MS = 50;
@@ -11,12 +11,13 @@ type Stream = 'stdout' | 'stderr';
 
 interface RunEnd {
   readonly status: string;
+  readonly result: string | null;
   readonly exception: { readonly name: string; readonly message: string; readonly traceback: string } | null;
 }
 
 /** The events of a run in E2B's lines of JSON. */
 export async function* executionLines(events: AsyncIterable<ServerEvent>): AsyncGenerator<string, void> {
-  const held = { stdout: new HeldOutput(), stderr: new HeldOutput() };
+  const held: Held = { stdout: new HeldOutput(), stderr: new HeldOutput(), results: [] };
   function* flush(): Generator<string, void> {
     for (const stream of ['stdout', 'stderr'] as const) {
       const text = held[stream].take();
@@ -26,7 +27,8 @@ export async function* executionLines(events: AsyncIterable<ServerEvent>): Async
   const source = events[Symbol.asyncIterator]();
   try {
     for (let next = source.next(); ;) {
-      const isHolding = !held.stdout.isEmpty || !held.stderr.isEmpty;
+      // After the last value only its own text is held, until the end says what that is.
+      const isHolding = held.results.length === 0 && !(held.stdout.isEmpty && held.stderr.isEmpty);
       const result = await within(next, isHolding ? HOLD_MS : KEEP_ALIVE_MS);
       if (result === undefined) {
         if (isHolding) yield* flush();
@@ -42,7 +44,8 @@ export async function* executionLines(events: AsyncIterable<ServerEvent>): Async
         continue;
       }
       const lines = linesOf(event, data, held);
-      yield* flush();
+      // What was printed before the last value stays held: the value is printed, too.
+      if (held.results.length === 0 || event !== 'result') yield* flush();
       yield* lines;
     }
     yield* flush();
@@ -53,31 +56,35 @@ export async function* executionLines(events: AsyncIterable<ServerEvent>): Async
   }
 }
 
-function linesOf(
-  event: string,
-  data: unknown,
-  held: Readonly<Record<Stream, HeldOutput>>,
-): readonly string[] {
+interface Held extends Readonly<Record<Stream, HeldOutput>> {
+  /** The last value, and what came after it: its text is known at the end. */
+  readonly results: CodeRunResult[];
+}
+
+function linesOf(event: string, data: unknown, held: Held): readonly string[] {
   if (event === 'result') {
     // The casts hold because the operation declares the data of its events.
     const result = data as CodeRunResult;
-    held.stdout.cut(printedText(result));
-    return [line(toResultLine(result))];
+    if (!result.is_main_result && held.results.length === 0) return [line(toResultLine(result, null))];
+    held.results.push(result);
+    return [];
   }
-  if (event === 'end') {
-    const { status, exception } = data as RunEnd;
-    if (exception !== null) {
-      const { name, message: value, traceback } = exception;
-      held.stderr.cut(traceback.endsWith('\n') ? traceback : `${traceback}\n`);
-      return [line({ type: 'error', name, value, traceback })];
-    }
-    return status === 'success'
-      ? []
-      : [line({ type: 'error', name: status, value: 'the code was ended', traceback: '' })];
-  }
+  if (event === 'end') return linesOfEnd(data as RunEnd, held);
   if (event !== 'error') return [];
   const { error } = data as { readonly error: { readonly code: string; readonly message: string } };
   return [line({ type: 'error', name: error.code, value: error.message, traceback: '' })];
+}
+
+function linesOfEnd({ status, result, exception }: RunEnd, held: Held): readonly string[] {
+  if (result !== null) held.stdout.cut(`${result}\n`);
+  if (exception !== null) held.stderr.cut(`${exception.traceback.replace(/\n$/, '')}\n`);
+  const results = held.results.map((each) => line(toResultLine(each, each.is_main_result ? result : null)));
+  if (exception !== null) {
+    const { name, message: value, traceback } = exception;
+    return [...results, line({ type: 'error', name, value, traceback })];
+  }
+  if (status === 'success') return results;
+  return [...results, line({ type: 'error', name: status, value: 'the code was ended', traceback: '' })];
 }
 
 function isStream(event: string): event is Stream {

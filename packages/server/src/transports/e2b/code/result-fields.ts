@@ -19,12 +19,13 @@ interface Table {
   readonly rows: readonly (readonly unknown[])[];
 }
 
-export function toResultLine({ data, is_main_result: isMain }: CodeRunResult): object {
+/** @param shown the text of a last value, which it may not have itself */
+export function toResultLine({ data, is_main_result: isMain }: CodeRunResult, shown: string | null): object {
   const forms = Object.entries(data).flatMap(([type, value]) => {
     const field = FIELD_OF_TYPE[type];
     return field === undefined ? [] : [[field, value] as const];
   });
-  const [plain, table] = [data[PLAIN], data[TABLE_TYPE]];
+  const [plain, table] = [data[PLAIN] ?? shown, data[TABLE_TYPE]];
   return {
     type: 'result',
     is_main_result: isMain,
@@ -34,12 +35,6 @@ export function toResultLine({ data, is_main_result: isMain }: CodeRunResult): o
     ...(table === undefined ? {} : { data: toColumns(table as Table) }),
     extra: {},
   };
-}
-
-/** The text of the last value as the interpreter printed it; empty: it printed none. */
-export function printedText({ data, is_main_result: isMain }: CodeRunResult): string {
-  const plain = data[PLAIN];
-  return isMain && typeof plain === 'string' ? `${plain}\n` : '';
 }
 
 function toColumns({ columns, rows }: Table): Readonly<Record<string, readonly unknown[]>> {

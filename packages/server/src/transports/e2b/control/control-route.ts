@@ -1,5 +1,5 @@
 import type { E2bCall } from '../e2b-call.ts';
-import type { SandboxWordsParts } from './sandbox-words.ts';
+import type { E2bParts } from '../e2b-parts.ts';
 
 /** A request to the control plane in E2B's words. */
 export interface ControlRequest {
@@ -21,7 +21,7 @@ export interface ControlAnswer {
   readonly nextToken?: string;
 }
 
-export type ControlHandler = (parts: SandboxWordsParts, request: ControlRequest) => Promise<ControlAnswer>;
+export type ControlHandler = (parts: E2bParts, request: ControlRequest) => Promise<ControlAnswer>;
 
 /** `METHOD path`, with `:name` for parts of the path. */
 export type ControlRoutes = Readonly<Record<string, ControlHandler>>;

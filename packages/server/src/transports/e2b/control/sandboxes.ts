@@ -1,4 +1,5 @@
-import { PlatformError } from '@svc/contract';
+import { isErrorCode, PlatformError } from '@svc/contract';
+import { getSandbox } from '../../../store/sandboxes.ts';
 import { fromE2bId } from '../e2b-address.ts';
 import type { E2bCall } from '../e2b-call.ts';
 import { E2bRefusal, notOffered } from '../e2b-failure.ts';
@@ -6,6 +7,8 @@ import type { ControlAnswer, ControlHandler, ControlRequest, ControlRoutes } fro
 import { listRunning } from './list-sandboxes.ts';
 import { policyOf } from './network-words.ts';
 import { booleanOf, readNewSandbox, recordOf, secondsOf } from './new-sandbox.ts';
+import { LABEL } from './own-labels.ts';
+import type { E2bParts } from '../e2b-parts.ts';
 import { toDetail, toSandbox, type OwnSandbox } from './sandbox-words.ts';
 
 /** Less than the 60 s after which clients give up. */
@@ -95,13 +98,29 @@ async function create(parts: Parameters<ControlHandler>[0], request: ControlRequ
     throw error;
   }
   if (made.status === 'running') return { status: 201, body: toSandbox(parts, made) };
+  const failure =
+    made.status === 'starting' ? TOO_SLOW : await failureOf(parts, made, body.labels?.[LABEL.template] ?? '');
   await removeByName(call, made.name);
-  if (made.status === 'starting')
-    throw new PlatformError(
-      'unavailable',
-      'The sandbox did not start in time, perhaps because its image is large; fetch the image first: svc image pull',
-    );
-  throw new PlatformError('start_failed', made.last_failure_message ?? `The sandbox is ${made.status}`);
+  throw failure;
+}
+
+const TOO_SLOW = new PlatformError(
+  'unavailable',
+  'The sandbox did not start in time, perhaps because its image is large; fetch the image first: svc image pull',
+);
+
+const NO_IMAGE: ReadonlySet<string> = new Set(['image_pull_failed', 'image_not_found', 'invalid_image']);
+
+/** A template without an image is one that E2B's clients are told does not exist. */
+async function failureOf(
+  { database }: Pick<E2bParts, 'database'>,
+  made: OwnSandbox,
+  template: string,
+): Promise<Error> {
+  const message = made.last_failure_message ?? `The sandbox is ${made.status}`;
+  const code = (await getSandbox(database, made.id))?.failureCode ?? '';
+  if (NO_IMAGE.has(code)) return new E2bRefusal(404, `template '${template}' not found: ${message}`);
+  return new PlatformError(isErrorCode(code) ? code : 'start_failed', message);
 }
 
 async function removeByName(call: E2bCall, name: string): Promise<void> {

@@ -17,7 +17,10 @@ const TEMPLATES: Readonly<Record<string, Template>> = {
 };
 const GATEWAY = 'mcp-gateway';
 
-type Source = Pick<CreateSandboxRequest, 'source' | 'disk_snapshot_ref' | 'image' | 'resources'>;
+type Source = Pick<CreateSandboxRequest, 'source' | 'disk_snapshot_ref' | 'image' | 'resources' | 'runtime'>;
+
+/** Of the user whom these images have. */
+const HOME = '/home/user';
 
 /** The part of a create that a template stands for: one of our names, a snapshot, or the reference of an image. */
 export async function sourceOf(template: string, call: E2bCall): Promise<Source> {
@@ -28,6 +31,7 @@ export async function sourceOf(template: string, call: E2bCall): Promise<Source>
     return {
       image: { type: 'oci', reference: known.image },
       resources: { memory_mib: known.memoryMib },
+      runtime: { workdir: HOME },
     };
   const snapshot = await findSnapshot(template, call);
   return snapshot === undefined

@@ -112,8 +112,9 @@ async function listFolder(
 async function makeFolder(contents: Contents, _request: FastifyRequest, reply: FastifyReply) {
   const { call, id, path, query } = contents;
   refuseAttributes(query);
-  if ((await find(contents)) !== undefined && query['force'] !== 'true')
-    throw new PlatformError('name_already_exists', `${path} exists`);
+  if ((await find(contents)) !== undefined) throw new PlatformError('name_already_exists', `${path} exists`);
+  // Without force, only the last folder of the path is made.
+  if (query['force'] !== 'true') await describe({ ...contents, path: posix.join('/', path, '..').slice(1) });
   await call.rest('volumeFiles.mkdir', { params: { id }, body: { path } });
   return sendJson(reply.code(201), await describe(contents));
 }
