@@ -24,16 +24,22 @@ before(async () => {
 });
 after(() => clients.destroy());
 
-const post = async (path: string, body: BodyInit, headers: Record<string, string> = {}) =>
+const post = async (path: string, body: string | Buffer | FormData, headers: Record<string, string> = {}) =>
   await fetch(`${clients.server.url}${path}`, { method: 'POST', headers: { ...envd, ...headers }, body });
 
-const stream = async (path: string, body: BodyInit, headers: Record<string, string> = {}) => {
+const stream = async (
+  path: string,
+  body: string | Buffer | FormData,
+  headers: Record<string, string> = {},
+) => {
   const response = await post(path, body, { 'content-type': 'application/connect+json', ...headers });
   const bytes = Buffer.from(await response.arrayBuffer());
   // The last message, whose flag says that it is the end.
   const at = bytes.lastIndexOf(Buffer.from([2, 0, 0]));
   return { status: response.status, end: JSON.parse(bytes.subarray(at + 5).toString()) };
 };
+
+const codeOf = async (response: Response) => ((await response.json()) as { readonly code: unknown }).code;
 
 const envelope = (text: string, flags = 0) => {
   const head = Buffer.alloc(5);
@@ -86,27 +92,27 @@ test('malformed messages are refused in the words of Connect', async () => {
   const json = { 'content-type': 'application/json' };
   for (const body of ['', '{', '7', '{"path":7}']) {
     const answer = await post('/filesystem.Filesystem/Stat', body, json);
-    assert.deepEqual([answer.status, (await answer.json()).code], [400, 'invalid_argument'], body);
+    assert.deepEqual([answer.status, await codeOf(answer)], [400, 'invalid_argument'], body);
   }
   const missing = await post(
     '/process.Process/SendSignal',
     '{"process":{"pid":4000000},"signal":"SIGNAL_SIGKILL"}',
     json,
   );
-  assert.deepEqual([missing.status, (await missing.json()).code], [404, 'not_found']);
+  assert.deepEqual([missing.status, await codeOf(missing)], [404, 'not_found']);
 });
 
 test('large bodies are refused where they are held in memory, and streamed to the disk where they are files', async () => {
-  const large = Buffer.alloc(64 * 2 ** 20, 'x');
+  const large = Buffer.alloc(24 * 2 ** 20, 'x');
   const json = { 'content-type': 'application/json' };
   const refused = await post('/filesystem.Filesystem/Stat', large, json);
-  assert.deepEqual([refused.status, (await refused.json()).code], [429, 'resource_exhausted']);
+  assert.deepEqual([refused.status, await codeOf(refused)], [429, 'resource_exhausted']);
   const control = await fetch(`${clients.server.url}/v2/sandboxes`, {
     method: 'POST',
     headers: { 'x-api-key': clients.options.apiKey, ...json },
     body: large,
   });
-  assert.deepEqual([control.status, (await control.json()).code], [413, 413]);
+  assert.deepEqual([control.status, await codeOf(control)], [413, 413]);
   const written = await post('/files?path=/tmp/large', large, { 'content-type': 'application/octet-stream' });
   assert.equal(written.status, 200, await written.text());
   assert.equal((await sandbox.files.getInfo('/tmp/large')).size, large.length);
@@ -131,7 +137,7 @@ test('an upload that breaks off leaves no file, and its sandbox goes on', async 
   assert.equal((await sandbox.commands.run('echo fine')).stdout, 'fine\n');
 });
 
-test('a client that goes away leaves its command running, and code of a gone client is interrupted', async () => {
+test('a client that goes away leaves its command running', async () => {
   const command = await sandbox.commands.run('sleep 4321', { background: true, timeoutMs: 0 });
   await command.disconnect();
   assert.ok((await sandbox.commands.list()).some(({ pid }) => pid === command.pid));

@@ -15,6 +15,12 @@ export interface Ended {
   readonly stderr: string;
 }
 
+export interface RunOptions {
+  readonly typed?: { readonly after: string; readonly text: string };
+  /** Instead of those that `svc e2b env` prints. */
+  readonly variables?: Readonly<Record<string, string>>;
+}
+
 type Image = Parameters<typeof addDemoImages>[1];
 
 /** E2B's published clients, unmodified, pointed at a real server of ours by the variables that `svc e2b env` prints. */
@@ -30,7 +36,12 @@ export class E2bClients {
   }
 
   static async start(...images: readonly Image[]): Promise<E2bClients> {
-    const server = await TestServer.start({ args: [], engineArgs: ['--isolation', 'container'] });
+    return await E2bClients.startWith([], images);
+  }
+
+  /** On a server with further arguments. */
+  static async startWith(args: readonly string[], images: readonly Image[]): Promise<E2bClients> {
+    const server = await TestServer.start({ args, engineArgs: ['--isolation', 'container'] });
     try {
       await addDemoImages(server.engine, ...images);
       const key = await keyOf(server, 'default');
@@ -46,6 +57,11 @@ export class E2bClients {
       await server.destroy();
       throw error;
     }
+  }
+
+  /** Where programs run, and their home. */
+  get folder(): string {
+    return this.#folder;
   }
 
   /** What E2B's clients take in place of the variables. */
@@ -68,18 +84,23 @@ export class E2bClients {
     return await this.run('/usr/bin/python3', [await this.#write('program.py', program)]);
   }
 
-  async run(command: string, args: readonly string[]): Promise<Ended> {
-    const env = {
-      PATH: process.env['PATH'],
-      HOME: this.#folder,
-      PYTHONPATH: PYTHON_BUILD,
-      ...this.variables,
-    };
+  /** @param typed written to the program once it has shown something */
+  async run(
+    command: string,
+    args: readonly string[],
+    { typed, variables = this.variables }: RunOptions = {},
+  ): Promise<Ended> {
+    const env = { PATH: process.env['PATH'], HOME: this.#folder, PYTHONPATH: PYTHON_BUILD, ...variables };
     const child = spawn(command, args, { env, cwd: this.#folder, timeout: 110_000 });
     let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+    child.stdout.on('data', (data: Buffer) => {
+      const wasShown = typed === undefined || stdout.includes(typed.after);
+      stdout += data.toString();
+      if (!wasShown && stdout.includes(typed.after)) child.stdin.write(typed.text);
+    });
     child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
-    child.stdin.end();
+    child.stdin.on('error', () => undefined);
+    if (typed === undefined) child.stdin.end();
     const code = await new Promise<number | null>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', resolve);

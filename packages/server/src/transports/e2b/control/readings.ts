@@ -53,12 +53,16 @@ export const readingRoutes: ControlRoutes = {
       params: { sandbox_id: id },
       query: { limit: Math.max(1, limit), sources: 'stdout,stderr,output,system', ...since },
     });
-    const logs = data.map(({ ts: timestamp, text: line }) => ({ timestamp, line }));
     const logEntries = data.map(({ ts: timestamp, text: message, source }) => ({
       timestamp,
       message,
       level: source === 'stderr' ? 'error' : 'info',
       fields: { source },
+    }));
+    // E2B's command line reads a line as JSON.
+    const logs = logEntries.map(({ timestamp, message, level, fields }) => ({
+      timestamp,
+      line: JSON.stringify({ timestamp, level, logger: fields.source, message: message.trimEnd() }),
     }));
     return { status: 200, body: { logs, logEntries } };
   },
