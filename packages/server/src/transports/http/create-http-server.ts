@@ -72,12 +72,7 @@ export function createHttpServer(parts: {
   server.addHook('onRequest', (request, reply, done) => {
     try {
       begin(request, reply);
-      const { origin } = request.headers;
-      const isOpen = isFileLink(request.url);
-      if (isOpen) guard.checkHost(request.headers);
-      else guard.check(request.headers);
-      if (isOpen) allowEveryPage(reply);
-      else if (origin !== undefined && guard.allowsCors(origin)) allowCors(origin, reply);
+      admit(guard, request, reply);
       done();
     } catch (error) {
       done(error as Error);
@@ -90,6 +85,16 @@ export function createHttpServer(parts: {
   });
   readJsonBodies(server);
   return server;
+}
+
+/** Checks host and origin of a request, and lets the page that sent it read the answer. @throws PlatformError `forbidden` */
+function admit(guard: Guard, request: FastifyRequest, reply: FastifyReply): void {
+  const { origin } = request.headers;
+  const isOpen = isFileLink(request.url);
+  if (isOpen) guard.checkHost(request.headers);
+  else guard.check(request.headers);
+  if (isOpen) allowEveryPage(reply);
+  else if (origin !== undefined && guard.allowsCors(origin)) allowCors(origin, reply);
 }
 
 /** Refuses requests on open connections during shutdown. */
