@@ -190,7 +190,7 @@ test('many sandboxes side by side answer, each for itself, and nothing is left o
   assert.deepEqual(left, []);
 });
 
-test('what is done is in the audit log, with the token as its actor', async () => {
+test('changes are in the audit log, with the token as their actor', async () => {
   await sandbox.commands.run('echo audited-command');
   const find = async () => {
     const response = await fetch(`${clients.server.url}/v1/events?limit=100`, {

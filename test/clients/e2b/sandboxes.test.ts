@@ -297,7 +297,7 @@ test('metrics are of this sandbox, and the network is replaced', async () => {
   assert.equal((await sandbox.getInfo()).allowInternetAccess, false);
 });
 
-test('what is not offered is refused with a sentence, and changes nothing', async () => {
+test('unsupported calls are refused with a sentence and change nothing', async () => {
   const refused = (sentence: RegExp) => (error: unknown) =>
     error instanceof SandboxError && error.message.startsWith('400') && sentence.test(error.message);
   await assert.rejects(sandbox.pause(), refused(/pause is not offered yet/));
