@@ -109,7 +109,7 @@ export class RulesetLoads {
 
 /** Loads a whole file of rules in one transaction. When it fails, also by a timeout, no rule is loaded later. */
 export async function loadRuleset(text: string, deadlineMs = BATCH_DEADLINE_MS): Promise<void> {
-  const rules = await unnamedFile(text);
+  await using rules = await unnamedFile(text);
   // SAFETY: no shell, a fixed program; the text is built by `ruleset` from checked names and addresses.
   const child = spawn('nft', ['-f', '-'], {
     env: NFT_ENVIRONMENT,
@@ -119,8 +119,7 @@ export async function loadRuleset(text: string, deadlineMs = BATCH_DEADLINE_MS):
   });
   let complaint = '';
   child.stderr?.setEncoding('utf8').on('data', (data: string) => (complaint += data));
-  const closed = once(child, 'close').finally(() => rules.close());
-  const [code, signal] = (await closed) as [number | null, NodeJS.Signals | null];
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
   if (code !== 0 && child.killed) throw new Error(`nft took longer than ${deadlineMs} ms to load the rules`);
   if (code !== 0) throw new Error(sayRefusal(complaint, signal));
 }
