@@ -1,5 +1,6 @@
 import { after, before } from 'node:test';
 import { enginePorts } from '../../packages/server/src/orchestrator/engine-ports.ts';
+import { nodesSuite } from '../../packages/server/src/orchestrator/nodes.suite.ts';
 import { orchestratorSuite } from '../../packages/server/src/orchestrator/orchestrator.suite.ts';
 import { BUSYBOX, TestEngine } from '../engine/start-engine.ts';
 
@@ -9,7 +10,9 @@ before(async () => {
 });
 after(() => engine.destroy());
 
-orchestratorSuite('over the engine of this host', async () => {
+const open = async () => {
   const spec = { image: { type: 'oci' as const, reference: BUSYBOX } };
   return await Promise.resolve({ ...enginePorts(engine.client), spec });
-});
+};
+orchestratorSuite('over the engine of this host', open);
+nodesSuite('the engine of this host', open);

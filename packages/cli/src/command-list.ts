@@ -153,6 +153,7 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
         load: () => import('./commands/context.ts'),
       },
       { name: 'info', summary: 'the server that commands talk to', load: () => import('./commands/info.ts') },
+      { name: 'node', summary: 'the hosts of sandboxes behind it', load: () => import('./commands/node.ts') },
       {
         name: 'e2b',
         summary: "how E2B's clients reach this server",

@@ -83,6 +83,12 @@ export const recordClaims: readonly Claim[] = [
       await waitForNothing(ground, box.id);
     },
   ),
+  provedBy(
+    'sandbox.node',
+    'The host that it is placed on; null where there is only one',
+    'packages/server/src/sandboxes/fleet.test.ts',
+    'sandboxes are spread over nodes, and rows, answers, events and capabilities name the node',
+  ),
   claim(
     'sandbox.isolation',
     'The class that isolates it',

@@ -118,6 +118,8 @@ function table(
 ): string {
   const paint = painter(hasColours);
   const now = Date.now();
+  // On one machine there are no nodes.
+  const hasNodes = sandboxes.some(({ info }) => info.node !== null);
   const rows = sandboxes.map((sandbox) => {
     const { info } = sandbox;
     const { vcpus, memoryMib } = resourcesOf(info);
@@ -125,6 +127,7 @@ function table(
       ...(owners.size > 0 ? [owners.get(sandbox) ?? '-'] : []),
       info.name,
       paint(COLOUR[info.status], info.status),
+      ...(hasNodes ? [info.node ?? '-'] : []),
       info.isolation ?? '-',
       info.spec?.image ?? '-',
       String(vcpus ?? '-'),
@@ -135,7 +138,18 @@ function table(
   });
   const owner = owners.size > 0 ? ['ORGANIZATION'] : [];
   return formatTable(
-    [...owner, 'NAME', 'STATUS', 'CLASS', 'IMAGE', 'CPUS', 'MEMORY', 'AGE', 'FAILURE'],
+    [
+      ...owner,
+      'NAME',
+      'STATUS',
+      ...(hasNodes ? ['NODE'] : []),
+      'CLASS',
+      'IMAGE',
+      'CPUS',
+      'MEMORY',
+      'AGE',
+      'FAILURE',
+    ],
     rows,
   );
 }

@@ -56,7 +56,9 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
   print(`data in ${dataFolder}`);
   const { engine } = status;
   print(engine.isHealthy ? `isolation: ${engine.isolation}` : `the engine is away: ${engine.reason}`);
-  if (status.disk !== null) print(describeDisk(status.disk));
+  for (const disk of status.disks)
+    print(`${disk.node === null ? '' : `node ${disk.node}: `}${describeDisk(disk)}`);
+  for (const { name, problem } of status.nodes) if (name !== null && problem !== null) print(problem);
   if (status.sandboxes.length === 0) return print('no sandboxes');
   print('');
   // Last, because it is long.
@@ -78,8 +80,9 @@ function toRow(sandbox: SandboxStatus): string[] {
   ];
 }
 
-function diskToJson(disk: NonNullable<ServerStatus['disk']>): object {
+function diskToJson(disk: ServerStatus['disks'][number]): object {
   return {
+    ...(disk.node === null ? {} : { node: disk.node }),
     total_bytes: disk.totalBytes,
     free_bytes: disk.freeBytes,
     reserve_bytes: disk.reserveBytes,
@@ -96,7 +99,9 @@ function toJson(
 ): object {
   const frozen = found.map(({ process, pid }) => ({ process, pid }));
   if (status === undefined) return { running: false, pid: pid ?? null, frozen };
-  const { url, isDev, startedAt, keys, engine, disk, sandboxes } = status;
+  const { url, isDev, startedAt, keys, engine, disks, nodes, sandboxes } = status;
+  const [disk] = disks;
+  const isFleet = nodes.some(({ name }) => name !== null);
   return {
     running: true,
     pid: pid ?? null,
@@ -106,7 +111,9 @@ function toJson(
     started_at: startedAt,
     keys,
     engine: { healthy: engine.isHealthy, reason: engine.reason, isolation: engine.isolation },
-    disk: disk === null ? null : diskToJson(disk),
+    ...(isFleet
+      ? { nodes, disks: disks.map(diskToJson) }
+      : { disk: disk === undefined ? null : diskToJson(disk) }),
     sandboxes: sandboxes.map(({ namespace, name, state, failure, cpuPercent, memoryBytes, diskBytes }) => ({
       namespace,
       name,

@@ -47,6 +47,19 @@ export interface PoolView {
   readonly givenBack: number;
 }
 
+/** One host of sandboxes. */
+export interface NodeReport {
+  /** As the operator named it; null: the only one. */
+  readonly name: string | null;
+  /** Why no sandbox can run there; null: they can. */
+  readonly problem: string | null;
+  /** Null while it is away. */
+  readonly description: OrchestratorDescription | null;
+}
+
+/** What a view is about; `node` is null for the only node. */
+export type OfNode<View> = View & { readonly node: string | null };
+
 export interface OrchestratorDescription {
   readonly version: string;
   /** The class that sandboxes get; null when this host can run none. */
@@ -55,6 +68,8 @@ export interface OrchestratorDescription {
   readonly problem: string | null;
   /** Every way to isolate that was looked for, usable or not. */
   readonly classes: readonly IsolationClass[];
+  /** How many there are, in any state. */
+  readonly sandboxes: number;
 }
 
 export interface IsolationClass {

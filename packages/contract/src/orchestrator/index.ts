@@ -13,6 +13,7 @@ export type {
   SpareProcess,
   NewOrchestratorSandbox,
   SandboxReport,
+  NodeChange,
   ReportedChange,
   SandboxUsageReport,
 } from './sandboxes.ts';
@@ -53,4 +54,12 @@ export type {
   RefusedConnections,
   NetworkDenial,
 } from './network.ts';
-export type { SpaceView, SpaceUser, PoolView, OrchestratorDescription, IsolationClass } from './host.ts';
+export type {
+  SpaceView,
+  SpaceUser,
+  PoolView,
+  NodeReport,
+  OfNode,
+  OrchestratorDescription,
+  IsolationClass,
+} from './host.ts';

@@ -108,11 +108,17 @@ export interface SpareProcess {
   readonly stdinFd: number;
 }
 
-export type NewOrchestratorSandbox = CreateSandbox & { readonly id: string };
+export type NewOrchestratorSandbox = CreateSandbox & {
+  readonly id: string;
+  /** Where it is made; absent: where the orchestrator chooses. */
+  readonly node?: string;
+};
 
 /** What an orchestrator says about one sandbox. Times are RFC 3339 and of its latest run. */
 export interface SandboxReport {
   readonly id: string;
+  /** The node that has it; absent: there is only one. */
+  readonly node?: string;
   readonly state: SandboxState;
   /** The class it was made with; null when unknown. */
   readonly isolation: string | null;
@@ -144,8 +150,17 @@ export interface ReportedChange {
   readonly sequence?: number;
 }
 
+/** A node that went away, or answers again. */
+export interface NodeChange {
+  readonly node: string;
+  /** Why its sandboxes cannot be reached; null: they can be again, and any of them may have changed. */
+  readonly problem: string | null;
+}
+
 export interface SandboxUsageReport {
   readonly id: string;
+  /** The node that has it; absent: there is only one. */
+  readonly node?: string;
   /** The same in two reports: nothing was measured between them. */
   readonly sampledAt: string;
   readonly cpuPercent: number;

@@ -38,6 +38,17 @@ const Capabilities = strictObject({
       }),
     ),
   }),
+  nodes: Type.Array(
+    strictObject({
+      name: Type.String(),
+      is_available: Type.Boolean(),
+      reason: nullable(Type.String(), { description: 'Why no sandbox can run there; null: they can' }),
+      version: nullable(Type.String(), { description: 'Of its engine; null while it is away' }),
+      isolation: nullable(Type.String(), { description: 'What `auto` gives there' }),
+      sandboxes: nullable(Type.Integer(), { description: 'How many it has, of all organizations' }),
+    }),
+    { description: 'The hosts of sandboxes; empty where there is only one' },
+  ),
   network: strictObject({
     ceiling: Type.Array(Type.String(), {
       description:

@@ -131,6 +131,9 @@ export const Sandbox = strictObject({
     description: 'While status is starting',
   }),
   ephemeral: Type.Boolean(),
+  node: nullable(Type.String(), {
+    description: 'The host that it is placed on; null before that, and where there is only one host',
+  }),
   isolation: nullable(Type.String(), {
     description: 'The class that was asked for, or else that it got; null until it was first made',
   }),

@@ -47,6 +47,8 @@ class SandboxInfo:
     #: While status is starting
     status_reason: Literal["scheduling", "insufficient_capacity"] | None
     ephemeral: bool
+    #: The host that it is placed on; null before that, and where there is only one host
+    node: str | None
     #: The class that was asked for, or else that it got; null until it was first made
     isolation: str | None
     #: What it really has, with what its image and the defaults say; absent until the image is known, which is when it is first started. Curated: no secret values, no paths of the host
@@ -117,6 +119,8 @@ class ProcessInfoExit:
     code: int | None
     #: Such as SIGTERM
     signal: str | None
+    #: As a shell gives it: the code, or 128 + n when signal n ended it; null when neither is known
+    shell_code: int | None
     reason: Literal["exit", "signal", "oom", "pids", "disk_full", "output_limit", "timeout", "idle", "max_duration", "host_lost", "killed_by"]
     #: Who sent the signal or stopped the sandbox
     killed_by: str | None
@@ -706,6 +710,20 @@ class ServerCapabilitiesIsolation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ServerCapabilitiesNodes:
+    name: str
+    is_available: bool
+    #: Why no sandbox can run there; null: they can
+    reason: str | None
+    #: Of its engine; null while it is away
+    version: str | None
+    #: What `auto` gives there
+    isolation: str | None
+    #: How many it has, of all organizations
+    sandboxes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServerCapabilitiesNetwork:
     #: What the operator lets sandboxes of this organization reach at most: `public`, `private`, `host`, `metadata`, `link_local`, ranges of addresses, or `all` alone. A policy that allows more is `network_ceiling_exceeded`
     ceiling: tuple[str, ...]
@@ -747,6 +765,8 @@ class ServerCapabilities:
     #: Of the engine that runs sandboxes
     version: str
     isolation: ServerCapabilitiesIsolation
+    #: The hosts of sandboxes; empty where there is only one
+    nodes: tuple[ServerCapabilitiesNodes, ...]
     network: ServerCapabilitiesNetwork
     #: Null: this server has no SSH gateway
     ssh: ServerCapabilitiesSsh | None

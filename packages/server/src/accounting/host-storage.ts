@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import type { SpaceView } from '@svc/contract/orchestrator';
+import type { OfNode, SpaceView } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { BackgroundTask } from '../tasks/background.ts';
 import { repeatEvery } from '../tasks/background.ts';
@@ -20,23 +20,23 @@ export interface HostStorageParts {
   readonly logger: Logger;
 }
 
-/** Measures the free space of the sandboxes' disk once a second, and refuses calls that take space while it is short. */
+/** Measures the free space of the disks of sandboxes once a second, and refuses calls that take space while it is short. */
 export class HostStorage {
   readonly #parts: HostStorageParts;
-  #latest: SpaceView | undefined;
+  #latest: readonly OfNode<SpaceView>[] = [];
 
   constructor(parts: HostStorageParts) {
     this.#parts = parts;
   }
 
-  /** Undefined while the engine has not been asked, or is away. */
-  get latest(): SpaceView | undefined {
+  /** Of each node that answers; empty while the engine has not been asked, or is away. */
+  get latest(): readonly OfNode<SpaceView>[] {
     return this.#latest;
   }
 
-  /** Why the disk cannot be written to; null: it can, or the engine is away. */
+  /** Why no disk can be written to; null: one can, or the engine is away. */
   get problem(): string | null {
-    return this.#latest?.fault ?? null;
+    return this.#latest.every(({ fault }) => fault !== null) ? (this.#latest[0]?.fault ?? null) : null;
   }
 
   task(): BackgroundTask {
@@ -51,8 +51,9 @@ export class HostStorage {
   async require(): Promise<void> {
     if (!this.#isShort) return;
     await this.#look();
-    if (this.#latest === undefined || !this.#isShort) return;
-    const { freeBytes, reserveBytes } = this.#latest;
+    const [first] = this.#latest;
+    if (first === undefined || !this.#isShort) return;
+    const { freeBytes, reserveBytes } = first;
     throw new PlatformError('insufficient_storage', SHORT, { details: { freeBytes, reserveBytes } });
   }
 
@@ -77,12 +78,13 @@ export class HostStorage {
     });
   }
 
+  /** While a node has space, sandboxes are placed there. */
   get #isShort(): boolean {
-    return this.#latest?.isShort ?? false;
+    return this.#latest.length > 0 && this.#latest.every(({ isShort }) => isShort);
   }
 
   async #look(): Promise<void> {
-    this.#latest = await ifThere(this.#parts.nodes.storage(AbortSignal.timeout(TIMEOUT_MS)));
+    this.#latest = (await ifThere(this.#parts.nodes.storage(AbortSignal.timeout(TIMEOUT_MS)))) ?? [];
   }
 }
 

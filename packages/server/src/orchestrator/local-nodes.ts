@@ -1,4 +1,11 @@
-import type { OrchestratorDescription, PoolView, SpaceUser, SpaceView } from '@svc/contract/orchestrator';
+import type {
+  NodeReport,
+  OfNode,
+  OrchestratorDescription,
+  PoolView,
+  SpaceUser,
+  SpaceView,
+} from '@svc/contract/orchestrator';
 import type { Capabilities, EngineClient } from '@svc/engine/client';
 import type { Nodes } from './nodes.ts';
 
@@ -14,21 +21,26 @@ export class LocalNodes implements Nodes {
     return describeCapabilities(await this.#engine.capabilities(signal));
   }
 
-  async storage(signal: AbortSignal): Promise<SpaceView> {
-    return await this.#engine.space(signal);
+  async listNodes(signal: AbortSignal): Promise<readonly NodeReport[]> {
+    const description = await this.describe(signal);
+    return [{ name: null, problem: description.problem, description }];
+  }
+
+  async storage(signal: AbortSignal): Promise<readonly OfNode<SpaceView>[]> {
+    return [{ node: null, ...(await this.#engine.space(signal)) }];
   }
 
   async storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]> {
     return await this.#engine.spaceUsers(signal);
   }
 
-  async pool(signal: AbortSignal): Promise<PoolView> {
-    return await this.#engine.pool(signal);
+  async pool(signal: AbortSignal): Promise<readonly OfNode<PoolView>[]> {
+    return [{ node: null, ...(await this.#engine.pool(signal)) }];
   }
 }
 
 function describeCapabilities(capabilities: Capabilities): OrchestratorDescription {
-  const { version, defaultIsolation, runtimes } = capabilities;
+  const { version, defaultIsolation, runtimes, sandboxes } = capabilities;
   const reasons = runtimes.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   const problem = defaultIsolation === null ? `no isolation runtime is usable (${reasons})` : null;
   const classes = runtimes.map(({ name, isolation, usable, reason }) => ({
@@ -37,5 +49,5 @@ function describeCapabilities(capabilities: Capabilities): OrchestratorDescripti
     isUsable: usable,
     reason,
   }));
-  return { version, isolation: defaultIsolation, problem, classes };
+  return { version, isolation: defaultIsolation, problem, classes, sandboxes };
 }

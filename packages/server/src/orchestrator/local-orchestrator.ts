@@ -54,6 +54,10 @@ export class LocalOrchestrator implements Orchestrator {
     if (!isOfHost && this.#listeners > 0) this.#able.note(request);
   }
 
+  async place(): Promise<null> {
+    return await Promise.resolve(null);
+  }
+
   async create(
     request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,

@@ -1,16 +1,26 @@
-import type { OrchestratorDescription, PoolView, SpaceUser, SpaceView } from '@svc/contract/orchestrator';
+import type {
+  NodeReport,
+  OfNode,
+  OrchestratorDescription,
+  PoolView,
+  SpaceUser,
+  SpaceView,
+} from '@svc/contract/orchestrator';
 
 /**
  * The part of the orchestrator that describes the hosts of sandboxes.
- * - `describe` says what they can do, and why they can run nothing.
- * - `storage` reports how full the disk of sandboxes and volumes is; `storageUsers` by what. While space is short,
+ * - `describe` says what they can do together, and why they can run nothing.
+ * - `listNodes` says the same of each, and which are away. The only node of an orchestrator has no name.
+ * - `storage` reports how full the disks of sandboxes and volumes are; `storageUsers` by what. While space is short,
  *   calls that take some fail with `insufficient_storage`; calls that read, stop and remove still work.
  * - `pool` reports which sandboxes are kept started for later callers, and how often one was used.
- * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
+ * - `storage`, `storageUsers` and `pool` leave out nodes that are away. When all are away every call fails with
+ *   `orchestrator_unreachable`.
  */
 export interface Nodes {
   describe(signal: AbortSignal): Promise<OrchestratorDescription>;
-  storage(signal: AbortSignal): Promise<SpaceView>;
+  listNodes(signal: AbortSignal): Promise<readonly NodeReport[]>;
+  storage(signal: AbortSignal): Promise<readonly OfNode<SpaceView>[]>;
   storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]>;
-  pool(signal: AbortSignal): Promise<PoolView>;
+  pool(signal: AbortSignal): Promise<readonly OfNode<PoolView>[]>;
 }

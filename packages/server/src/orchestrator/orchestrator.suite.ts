@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { randomUUID } from 'node:crypto';
 import { waitUntil } from '@svc/contract/testing';
-import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
-import type { SandboxReport } from '@svc/contract/orchestrator';
+import { ChannelClient, PlatformError } from '@svc/contract';
+import type { ReportedChange, SandboxReport } from '@svc/contract/orchestrator';
 import { socketTransport } from '@svc/contract/node-socket-transport';
-import type { ImageStore } from './image-store.ts';
-import type { Nodes } from './nodes.ts';
+import type { OpenedOrchestrator } from './nodes.suite.ts';
 import type { Orchestrator } from './orchestrator.ts';
 
 const GRACE = { graceMs: 500 };
@@ -15,23 +14,15 @@ const never = new AbortController().signal;
 const ignore = () => undefined;
 const failsWith = (code: string) => (error: unknown) => PlatformError.is(error) && error.code === code;
 
-/** What the suite needs: ports of one orchestrator. `spec` names an image that exists there and has `sh`. */
-export interface OpenedOrchestrator {
-  readonly orchestrator: Orchestrator;
-  readonly imageStore: ImageStore;
-  readonly nodes: Nodes;
-  readonly spec: SandboxSpec;
-}
-
-/** Every bullet of the comments of `Orchestrator`, `ImageStore` and `Nodes`. */
+/** Every bullet of the comments of `Orchestrator` and `ImageStore`. */
 export function orchestratorSuite(name: string, open: (t: TestContext) => Promise<OpenedOrchestrator>): void {
   describe(`the orchestrator ${name}`, () => {
     const made = async (t: TestContext) => {
-      const { orchestrator, nodes, spec } = await open(t);
+      const { orchestrator, spec } = await open(t);
       const id = randomUUID();
       t.after(() => orchestrator.remove(id, never));
       const report = await orchestrator.create({ id, spec }, ignore, never);
-      return { orchestrator, nodes, spec, id, report };
+      return { orchestrator, spec, id, report };
     };
 
     test('makes a sandbox that does not run yet', async (t) => {
@@ -118,7 +109,7 @@ export function orchestratorSuite(name: string, open: (t: TestContext) => Promis
       t.after(() => over.abort());
       const reported: (string | undefined)[] = [];
       void (async () => {
-        for await (const change of orchestrator.changes(over.signal)) reported.push(change?.id);
+        for await (const change of sandboxChanges(orchestrator, over.signal)) reported.push(change.id);
       })().catch(() => undefined);
       // The first change proves that the subscription is active, which cannot be observed otherwise.
       await waitUntil(async () => {
@@ -312,12 +303,6 @@ export function orchestratorSuite(name: string, open: (t: TestContext) => Promis
       assert.equal(await isMeasured(), false);
     });
 
-    test('reports how many sandboxes are kept started for later callers', async (t) => {
-      const { nodes } = await made(t);
-      const { max, waiting, handedOut, missed } = await nodes.pool(never);
-      assert.ok(waiting.length <= max && handedOut >= 0 && missed >= 0);
-    });
-
     test('an answer covers every earlier change and none that follows', async (t) => {
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
@@ -325,8 +310,8 @@ export function orchestratorSuite(name: string, open: (t: TestContext) => Promis
       const reported: number[] = [];
       const latest = () => reported.at(-1) ?? 0;
       const listening = (async () => {
-        for await (const change of orchestrator.changes(over.signal))
-          if (change?.id === id) reported.push(change.sequence ?? Number.NaN);
+        for await (const change of sandboxChanges(orchestrator, over.signal))
+          if (change.id === id) reported.push(change.sequence ?? Number.NaN);
       })();
       listening.catch(() => undefined);
       let before = Number.NaN;
@@ -352,7 +337,8 @@ export function orchestratorSuite(name: string, open: (t: TestContext) => Promis
       t.after(() => over.abort());
       let isReported = false;
       const listening = (async () => {
-        for await (const changed of orchestrator.changes(over.signal)) isReported ||= changed?.id === id;
+        for await (const changed of sandboxChanges(orchestrator, over.signal))
+          isReported ||= changed.id === id;
       })();
       listening.catch(() => undefined);
       // Repeats until the subscription, whose start cannot be observed, reports a change.
@@ -362,14 +348,15 @@ export function orchestratorSuite(name: string, open: (t: TestContext) => Promis
         return isReported;
       }, 'a change that is reported');
     });
-
-    test('says what it can do', async (t) => {
-      const { nodes } = await open(t);
-      const { isolation, problem } = await nodes.describe(never);
-      assert.notEqual(isolation, null);
-      assert.equal(problem, null);
-    });
   });
+}
+
+async function* sandboxChanges(
+  orchestrator: Orchestrator,
+  signal: AbortSignal,
+): AsyncGenerator<ReportedChange> {
+  for await (const change of orchestrator.changes(signal))
+    if (change !== null && 'id' in change) yield change;
 }
 
 /** But for what else became messages in the meantime. */

@@ -6,6 +6,7 @@ import type {
   FetchProgress,
   LifecycleUpdate,
   LogEntry,
+  NodeChange,
   NetworkDenial,
   NetworkExplanation,
   NetworkLogLine,
@@ -25,6 +26,8 @@ import type {
  * own: `ImageStore`, `VolumeStore`, `SnapshotStore`, `Nodes`.
  * - Ids are chosen by the caller. `create` with an id that exists is `name_already_exists`.
  * - `check` fails as `create` would, for what can be judged before an image is fetched; it makes nothing.
+ * - `place` chooses the node for a sandbox that is to be made, with what it needs from a node: its volumes, its snapshot, its class.
+ *   Null: there is only one. `create` with a `node` makes it there; without one it chooses. Reports name the node.
  * - `create` makes a stopped sandbox; the image is fetched when it is missing. A failed `create` leaves nothing.
  * - `create` with `start` answers as `start` does, and may take a sandbox that was prepared. Once it has fetched the image
  *   it reports `STARTING_MESSAGE`.
@@ -54,12 +57,15 @@ import type {
  *   bounded; with `follow` also what comes, until the run is over. `noteRefused` adds connections that published ports refused.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
- * - `changes` yields every sandbox that changed since the call (perhaps also before it), and null when any may have. It throws when the orchestrator goes away; a caller then asks again, and lists.
+ * - `changes` yields every sandbox that changed since the call (perhaps also before it), null when any may have, and nodes that go away
+ *   and come back. It throws when the orchestrator goes away, with all its nodes; a caller then asks again, and lists.
  * - `denials` yields what sandboxes try and are kept from, from the call on; not every attempt, when there are many.
- * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
+ * - When the orchestrator is away every call fails with `orchestrator_unreachable`. When a node is away the calls about its sandboxes
+ *   do, and `list`, `metrics` and `denials` leave them out: `get` tells a sandbox that is away from one that is gone.
  */
 export interface Orchestrator {
   check(request: CheckSandbox, signal: AbortSignal): Promise<void>;
+  place(request: NewOrchestratorSandbox, signal: AbortSignal): Promise<string | null>;
   create(
     request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
@@ -80,6 +86,6 @@ export interface Orchestrator {
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
-  changes(signal: AbortSignal): AsyncIterable<ReportedChange | null>;
+  changes(signal: AbortSignal): AsyncIterable<ReportedChange | NodeChange | null>;
   denials(signal: AbortSignal): AsyncIterable<NetworkDenial>;
 }

@@ -1,7 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { PlatformError } from '@svc/contract';
 import { KeyedMutex } from '@svc/contract/async';
-import { type ReportedChange, STARTING_MESSAGE, type SandboxReport } from '@svc/contract/orchestrator';
+import {
+  type FetchProgress,
+  type NewOrchestratorSandbox,
+  type ReportedChange,
+  STARTING_MESSAGE,
+  type SandboxReport,
+} from '@svc/contract/orchestrator';
 import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
@@ -17,6 +23,7 @@ import { deadlineOf } from './deadlines.ts';
 import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { KnownChanges } from './known-changes.ts';
+import { lostReport } from './lost-report.ts';
 import { NextChange } from './next-change.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { isTimeout, mayPass, notInTime, tooLate } from './passing-failures.ts';
@@ -253,11 +260,27 @@ export class Convergence {
         if (!PlatformError.is(error, 'sandbox_not_found')) throw error;
       }
     }
-    return await orchestrator.create(
-      await toEngineRequest(this.#parts, record),
-      ({ message, doneBytes, totalBytes }) => reportProgress({ message, done: doneBytes, total: totalBytes }),
-      signal,
-    );
+    const request = await this.#place(record, signal);
+    const noteFetch = ({ message, doneBytes, totalBytes }: FetchProgress) =>
+      reportProgress({ message, done: doneBytes, total: totalBytes });
+    try {
+      return await orchestrator.create(request, noteFetch, signal);
+    } catch (error) {
+      // It left nothing there, so another node may make it.
+      if (request.node !== undefined && PlatformError.is(error, 'insufficient_capacity'))
+        await amend(this.#parts.database, record, () => ({ node: null }));
+      throw error;
+    }
+  }
+
+  /** The node is stored before it is asked, so that a create whose answer is lost is not repeated on another node. */
+  async #place(record: SandboxRecord, signal: AbortSignal): Promise<NewOrchestratorSandbox> {
+    const { database, orchestrator } = this.#parts;
+    const request = await toEngineRequest(this.#parts, record);
+    const chosen = record.node ?? (await orchestrator.place(request, signal));
+    if (chosen === null) return request;
+    const placed = await amend(database, record, ({ node }) => ({ node: node ?? chosen }));
+    return { ...request, node: placed?.node ?? chosen };
   }
 
   async #fail(record: SandboxRecord, thrown: unknown): Promise<unknown> {
@@ -361,20 +384,6 @@ function isUnderWay({ desired, observed, removedAt }: SandboxRecord): boolean {
 
 function within(milliseconds: number): AbortSignal {
   return AbortSignal.timeout(milliseconds);
-}
-
-function lostReport(record: SandboxRecord): SandboxReport {
-  const wasWanted = record.desired === 'running';
-  const message = wasWanted ? 'the engine no longer knows this sandbox' : 'it was stopped';
-  return {
-    id: record.id,
-    state: wasWanted ? 'failed' : 'stopped',
-    isolation: record.isolation,
-    resolved: null,
-    startedAt: record.startedAt,
-    endedAt: new Date().toISOString(),
-    end: { reason: wasWanted ? 'lost' : 'stopped', message },
-  };
 }
 
 function ignoreProgress(): void {

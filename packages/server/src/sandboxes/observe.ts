@@ -58,6 +58,7 @@ async function noteRunning(
     startedAt: since,
     endedAt: null,
     isolation: isolation ?? record.isolation,
+    node: report.node ?? record.node,
     ...(await noteResolved(transaction, record, report)),
   };
   // The desired state has changed since, and the observed state says so already.
@@ -105,7 +106,11 @@ async function noteRun(transaction: Database, record: SandboxRecord, startedAt: 
     await recordSandboxEvent(transaction, 'sandbox_stopped', record, null, details);
   }
   if (!isNew) return;
-  const details = { started_at: startedAt, ...sizesOf(record.spec) };
+  const details = {
+    started_at: startedAt,
+    ...sizesOf(record.spec),
+    ...(record.node === null ? {} : { node: record.node }),
+  };
   await recordSandboxEvent(transaction, 'sandbox_started', record, record.requestedBy, details);
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
 import { pause } from '@svc/contract/node-pause';
-import type { ReportedChange } from '@svc/contract/orchestrator';
+import type { NodeChange, ReportedChange } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { Nodes } from '../orchestrator/nodes.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
@@ -104,6 +104,7 @@ export class Reconciler {
         next = changes.next();
         next.catch(() => undefined);
         if (value === null) await this.#reconcileAll(signal);
+        else if ('node' in value) await this.#noteNode(value, signal);
         else void this.#reconcileOne(value, signal);
       }
     } finally {
@@ -121,7 +122,7 @@ export class Reconciler {
 
   /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
   async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
-    const { database, orchestrator, convergence } = this.#parts;
+    const { database, orchestrator, convergence, health } = this.#parts;
     if (which === 'all') convergence.known.clear();
     const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
     const records = new Map<string, SandboxRecord>();
@@ -134,6 +135,8 @@ export class Reconciler {
     }
     for (const record of records.values()) {
       const report = reports.get(record.id);
+      // Its node says nothing, which does not mean that it is gone.
+      if (report === undefined && health.problemOf(record.node) !== null) continue;
       if (decide(record, report) === 'nothing') continue;
       if (which === 'what differs' && isNoted(record, report)) continue;
       void this.#reconcileOne({ id: record.id }, signal);
@@ -159,6 +162,15 @@ export class Reconciler {
       }
     }
     this.#underWay.delete(id);
+  }
+
+  /** Its sandboxes are unavailable, or to be looked at again; those of other nodes are not concerned. */
+  async #noteNode({ node, problem }: NodeChange, signal: AbortSignal): Promise<void> {
+    const { health, logger, database, recoveryMs } = this.#parts;
+    health.noteNode(node, problem);
+    if (problem === null) return await this.#reconcileAll(signal);
+    logger.warn({ node, problem }, 'a node is away');
+    await markUnavailable(database, recoveryMs, node);
   }
 
   async #noteAbsence(error: unknown): Promise<void> {

@@ -141,6 +141,7 @@ export interface SandboxRow {
   version: Defaulted<number>;
   is_ephemeral: Defaulted<number>;
   isolation: Defaulted<string | null>;
+  node: Defaulted<string | null>;
   status_reason: Defaulted<string | null>;
   failure_code: Defaulted<string | null>;
   failure_message: string | null;

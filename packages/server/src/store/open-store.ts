@@ -17,6 +17,7 @@ import { announcedEnds } from './migrations/0012-announced-ends.ts';
 import { webhooks } from './migrations/0013-webhooks.ts';
 import { ownerLinks } from './migrations/0016-owner-links.ts';
 import { eventsOfASandbox } from './migrations/0019-events-of-a-sandbox.ts';
+import { nodes } from './migrations/0020-nodes.ts';
 import { noteDialect } from './store-dialect.ts';
 
 /** Forward only, in the order of their names. A released migration is never changed. */
@@ -36,6 +37,7 @@ const MIGRATIONS = {
   '0013-webhooks': webhooks,
   '0016-owner-links': ownerLinks,
   '0019-events-of-a-sandbox': eventsOfASandbox,
+  '0020-nodes': nodes,
 };
 
 /**

@@ -1,11 +1,14 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** The engine is unreachable: marks running sandboxes as temporarily unavailable, because their state is unknown. */
-export async function markUnavailable(db: Database, recoveryMs: number): Promise<void> {
+/**
+ * The engine is unreachable: marks running sandboxes as temporarily unavailable, because their state is unknown.
+ * `node`: only those on this node; absent: all.
+ */
+export async function markUnavailable(db: Database, recoveryMs: number, node?: string): Promise<void> {
   const now = Date.now();
   const since = new Date(now).toISOString();
-  await db
+  const running = db
     .updateTable('sandboxes')
     .set({
       observed: 'temporarily_unavailable',
@@ -17,8 +20,8 @@ export async function markUnavailable(db: Database, recoveryMs: number): Promise
     })
     .where('observed', '=', 'running')
     .where('desired', '=', 'running')
-    .where('removed_at', 'is', null)
-    .execute();
+    .where('removed_at', 'is', null);
+  await (node === undefined ? running : running.where('node', '=', node)).execute();
 }
 
 /** Sandboxes that were unavailable for too long need a decision and do not recover automatically. */

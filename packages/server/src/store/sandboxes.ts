@@ -31,6 +31,8 @@ export interface SandboxRecord {
   readonly isEphemeral: boolean;
   /** As requested, or as resolved; null: not known yet. */
   readonly isolation: string | null;
+  /** The node that it is placed on; null: not placed yet, or there is only one. */
+  readonly node: string | null;
   readonly snapshotId: string | null;
   /** True: requested by the owner of the host. */
   readonly hasHostPaths: boolean;
@@ -67,6 +69,7 @@ export interface SandboxChange {
   readonly name?: string;
   readonly slug?: string;
   readonly isolation?: string | null;
+  readonly node?: string | null;
   readonly resolved?: ResolvedSpec;
   readonly secrets?: string | null;
   readonly desired?: DesiredState;
@@ -261,6 +264,7 @@ export function toRecord(row: SandboxSelection): SandboxRecord {
     ports: JSON.parse(row.ports) as readonly PortMapping[],
     isEphemeral: row.is_ephemeral !== 0,
     isolation: row.isolation,
+    node: row.node,
     snapshotId: row.snapshot_id,
     hasHostPaths: row.has_host_paths !== 0,
     resolved: row.resolved === null ? null : (JSON.parse(row.resolved) as ResolvedSpec),
@@ -288,6 +292,7 @@ const COLUMNS = {
   name: 'name',
   slug: 'slug',
   isolation: 'isolation',
+  node: 'node',
   resolved: 'resolved',
   secrets: 'secrets',
   desired: 'desired',

@@ -2,13 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { FakeOrchestrator } from './fake-orchestrator.ts';
+import { nodesSuite } from '../orchestrator/nodes.suite.ts';
 import { orchestratorSuite } from '../orchestrator/orchestrator.suite.ts';
 
-orchestratorSuite('in memory', async () => {
+const open = async () => {
   const spec = { image: { type: 'oci' as const, reference: 'x' } };
   const orchestrator = new FakeOrchestrator();
   return await Promise.resolve({ orchestrator, imageStore: orchestrator, nodes: orchestrator, spec });
-});
+};
+orchestratorSuite('in memory', open);
+nodesSuite('the orchestrator in memory', open);
 
 test('an orchestrator that went away fails every call and ends every watch', async () => {
   const orchestrator = new FakeOrchestrator();

@@ -16,6 +16,8 @@ import {
   type NetworkUpdate,
   type NewOrchestratorSandbox,
   type OrchestratorDescription,
+  type NodeReport,
+  type OfNode,
   type PoolView,
   type PullImage,
   type ReadLogs,
@@ -35,6 +37,7 @@ import { createFakeAgent } from './fake-agent.ts';
 import { FakeDenials } from './fake-denials.ts';
 import { FakeImages } from './fake-images.ts';
 import type { FakeNetworkLog } from './fake-network-log.ts';
+import { describeFake, FAKE_POOL, fakeSpace } from './fake-node.ts';
 import { FakeSandbox } from './fake-sandbox.ts';
 import type { ImageStore } from '../orchestrator/image-store.ts';
 import type { Nodes } from '../orchestrator/nodes.ts';
@@ -112,8 +115,7 @@ export class FakeOrchestrator implements Orchestrator, ImageStore, Nodes {
 
   async describe(): Promise<OrchestratorDescription> {
     await this.#answer();
-    const classes = [{ isolation: 'container', runtime: 'fake', isUsable: true, reason: 'version fake' }];
-    return { version: 'fake', isolation: 'container', problem: null, classes };
+    return describeFake(this.#sandboxes.size);
   }
 
   async check({ spec, isolation = 'container', networkCeiling }: CheckSandbox): Promise<void> {
@@ -125,15 +127,22 @@ export class FakeOrchestrator implements Orchestrator, ImageStore, Nodes {
     });
   }
 
-  async pool(): Promise<PoolView> {
-    await this.#answer();
-    return { max: 3, waiting: [], handedOut: 0, missed: 0, givenBack: 0 };
+  async listNodes(): Promise<readonly NodeReport[]> {
+    return [{ name: null, problem: null, description: await this.describe() }];
   }
 
-  async storage(): Promise<SpaceView> {
+  async place(): Promise<null> {
+    return await Promise.resolve(null);
+  }
+
+  async pool(): Promise<readonly OfNode<PoolView>[]> {
     await this.#answer();
-    const bytes = { totalBytes: 100 * GIB, freeBytes: 50 * GIB, reserveBytes: GIB, ballastBytes: 0 };
-    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort, fault: null };
+    return [{ node: null, ...FAKE_POOL }];
+  }
+
+  async storage(): Promise<readonly OfNode<SpaceView>[]> {
+    await this.#answer();
+    return [{ node: null, ...fakeSpace(this.isShort) }];
   }
 
   async storageUsers(): Promise<readonly SpaceUser[]> {

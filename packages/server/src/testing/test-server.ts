@@ -12,6 +12,7 @@ import { FakeOrchestrator } from './fake-orchestrator.ts';
 import { FakeSnapshotStore } from './fake-snapshot-store.ts';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import { FakeVolumeStore } from './fake-volume-store.ts';
+import type { OrchestratorPorts } from '../orchestrator/ports.ts';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from '../rest-settings.ts';
 import { Sealer } from '../secrets/sealer.ts';
@@ -75,6 +76,8 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly codeRunner?: CodeRunner;
   readonly mcpExtras?: ServerParts['mcpExtras'];
   readonly volumeStore?: VolumeStore;
+  /** Instead of those of the fake orchestrator. */
+  readonly ports?: OrchestratorPorts;
   readonly snapshotStore?: SnapshotStore;
   readonly restSettings?: Partial<RestSettings>;
   readonly channelSettings?: Partial<ChannelSettings>;
@@ -112,12 +115,8 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
       ...rest,
     },
     database,
-    orchestrator,
-    imageStore: orchestrator,
-    nodes: orchestrator,
+    ...portsOf(orchestrator, rest),
     codeRunner: rest.codeRunner ?? refuseCode,
-    volumeStore: rest.volumeStore ?? new FakeVolumeStore(),
-    snapshotStore: rest.snapshotStore ?? new FakeSnapshotStore(),
     sealer: new Sealer([new Uint8Array(32).fill(7)]),
     restSettings: { ...DEFAULT_REST_SETTINGS, ...rest.restSettings },
     isAlone: options.isAlone ?? options.database === undefined,
@@ -146,6 +145,11 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     call: async (method, params, postOptions) =>
       (await post({ jsonrpc: '2.0', method, params, id: 'test' }, postOptions)).body,
   };
+}
+
+function portsOf(orchestrator: FakeOrchestrator, options: TestServerOptions): OrchestratorPorts {
+  const { volumeStore = new FakeVolumeStore(), snapshotStore = new FakeSnapshotStore(), ports } = options;
+  return ports ?? { orchestrator, imageStore: orchestrator, nodes: orchestrator, volumeStore, snapshotStore };
 }
 
 export async function makeFolder(t: TestContext): Promise<string> {

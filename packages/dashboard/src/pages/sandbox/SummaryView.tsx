@@ -15,6 +15,7 @@ export function SummaryView({ sandbox }: { readonly sandbox: SandboxRecord }) {
     ['ID', <Copied key="id" text={sandbox.id} />],
     ['Slug', <Copied key="slug" text={sandbox.slug} />],
     ['Isolation', sandbox.isolation ?? 'not known yet'],
+    ...(sandbox.node === null ? [] : [['Node', sandbox.node] as const]),
     ['Reason', sandbox.status_reason ?? '–'],
     ['Created', <Time key="created" at={sandbox.created_at} />],
     ['Started', <Time key="started" at={sandbox.started_at} />],

@@ -34,7 +34,7 @@ export function lifecycleHandlers(
       await answer(call, await update(parts, call, params.sandbox_id, body)),
     'lifecycle.keepAlive': async ({ params }, call) => {
       const record = await requireSandbox(database, call, { id: params.sandbox_id });
-      requireEngine(parts.health);
+      requireEngine(parts.health, undefined, record.node);
       if (record.observed !== 'running') {
         const message = `Sandbox '${record.name}' is ${record.observed}; start it first`;
         throw new PlatformError('sandbox_not_running', message, { details: { state: record.observed } });
@@ -66,6 +66,7 @@ async function update(
   requireEngine(health);
   const record = await call.commit(async ({ db }) => {
     const now = await requireSandbox(db, call, { id });
+    requireEngine(health, undefined, now.node);
     requireVersion(call, now);
     const lifecycle = { ...now.spec.lifecycle, ...changeOf(now, change) };
     const changed = await updateSandbox(db, now, { spec: checkSpec({ ...now.spec, lifecycle }) });

@@ -78,6 +78,7 @@ async function update(
 ): Promise<SandboxRecord> {
   requireEngine(health);
   const found = await requireSandbox(database, call, { id });
+  requireEngine(health, undefined, found.node);
   const { spec } = withChange(sealer, found, change);
   const { image, network } = withoutSources(spec);
   await orchestrator.check(

@@ -145,9 +145,10 @@ async function start(
   if (admitted !== undefined) return await answer(call, waiter.wait(admitted));
   requireEngine(parts.health);
   await parts.storage.require();
-  const record = await change(parts, call, reference, (db, found) =>
-    requestStart(db, call.organization, found, eventCaller(call)),
-  );
+  const record = await change(parts, call, reference, async (db, found) => {
+    requireEngine(parts.health, undefined, found.node);
+    return await requestStart(db, call.organization, found, eventCaller(call));
+  });
   return await answer(call, waiter.wait(record));
 }
 
@@ -166,7 +167,10 @@ async function stop(parts: SandboxParts, call: RestCall, reference: SandboxRefer
   requireEngine(parts.health, STOP_LATER);
   return await answer(
     call,
-    change(parts, call, reference, (db, found) => requestStop(db, found, eventCaller(call))),
+    change(parts, call, reference, async (db, found) => {
+      requireEngine(parts.health, STOP_LATER, found.node);
+      return await requestStop(db, found, eventCaller(call));
+    }),
   );
 }
 
@@ -175,6 +179,7 @@ async function remove(parts: SandboxParts, call: RestCall, reference: SandboxRef
   const respond = ({ name }: SandboxRecord) => ({ message: `Sandbox '${name}' is scheduled for deletion` });
   const record = await call.commit(async ({ db }) => {
     const found = await requireSandbox(db, call, reference);
+    requireEngine(parts.health, undefined, found.node);
     requireVersion(call, found);
     return await requestRemoval(db, found, eventCaller(call));
   }, respond);

@@ -25,6 +25,7 @@ function toSandboxView(record: SandboxRecord): Sandbox {
     status: record.observed,
     status_reason: record.observed === 'starting' ? record.statusReason : null,
     ephemeral: record.isEphemeral,
+    node: record.node,
     isolation: record.isolation,
     ...(spec === undefined ? {} : { spec }),
     ...(spec === undefined || record.observed === 'failed' ? { requested: toRequestedView(record) } : {}),

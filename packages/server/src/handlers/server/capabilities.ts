@@ -1,4 +1,4 @@
-import { ISOLATIONS, type OrchestratorDescription } from '@svc/contract/orchestrator';
+import { ISOLATIONS, type NodeReport, type OrchestratorDescription } from '@svc/contract/orchestrator';
 import {
   DEFAULT_PAGE_SIZE,
   FEATURES,
@@ -13,6 +13,7 @@ import type { Nodes } from '../../orchestrator/nodes.ts';
 import { ceilingOf, type NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
 import type { PreviewAddresses } from '../previews/preview-place.ts';
 
+type NodeView = RestOutput<RestOperations['capabilities.get']>['nodes'][number];
 type ClassView = RestOutput<RestOperations['capabilities.get']>['isolation']['classes'][number];
 
 /** Address and host key of the SSH gateway. */
@@ -44,10 +45,12 @@ export function capabilityHandlers({
 }: CapabilityParts): Pick<RestHandlers, 'capabilities.get'> {
   return {
     'capabilities.get': async (_input, { signal, organization }) => {
+      const listed = await nodes.listNodes(signal);
       const description = await nodes.describe(signal);
       return {
         version: description.version,
         isolation: { default: description.isolation, classes: describeClasses(description) },
+        nodes: listed.flatMap(viewNode),
         network: { ceiling: [...ceilingOf(networkCeilings, organization.slug)] },
         ssh: describeSsh(ssh()),
         previews: describePreviews(previews),
@@ -75,6 +78,21 @@ function describePreviews(place: PreviewAddresses | null) {
 }
 
 /** Every class that can be requested, also those that this host lacks. */
+/** The only node of a host has no name and is not listed. */
+function viewNode({ name, problem, description }: NodeReport): NodeView[] {
+  if (name === null) return [];
+  return [
+    {
+      name,
+      is_available: problem === null,
+      reason: problem,
+      version: description?.version ?? null,
+      isolation: description?.isolation ?? null,
+      sandboxes: description?.sandboxes ?? null,
+    },
+  ];
+}
+
 function describeClasses({ classes }: OrchestratorDescription): ClassView[] {
   return ISOLATIONS.flatMap((name): ClassView[] => {
     const found = classes.filter(({ isolation }) => isolation === name);

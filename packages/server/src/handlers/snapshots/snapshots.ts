@@ -47,6 +47,7 @@ export function snapshotHandlers(parts: SnapshotParts): SnapshotHandlers {
         async ({ db, record }) => {
           const { id: organizationId } = call.organization;
           const sandbox = await requireEligible(db, organizationId, body.sandbox_id);
+          requireEngine(parts.health, undefined, sandbox.node);
           if ((body.dest_dir ?? null) !== null) {
             throw ineligible('dest_dir must be null: snapshots are kept in managed storage');
           }

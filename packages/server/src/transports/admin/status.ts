@@ -1,4 +1,4 @@
-import type { SpaceView } from '@svc/contract/orchestrator';
+import type { NodeReport, OfNode, SpaceView } from '@svc/contract/orchestrator';
 import { hasPeople } from '../../access/people.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import type { Nodes } from '../../orchestrator/nodes.ts';
@@ -24,8 +24,9 @@ export interface ServerStatus {
     readonly reason: string | null;
     readonly isolation: string | null;
   };
-  /** The disk of the data folder; null while the engine is away. */
-  readonly disk: SpaceView | null;
+  /** The disks of data folders; empty while the engine is away. */
+  readonly disks: readonly OfNode<SpaceView>[];
+  readonly nodes: readonly Pick<NodeReport, 'name' | 'problem'>[];
   readonly sandboxes: readonly SandboxStatus[];
 }
 
@@ -60,7 +61,8 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
   const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
   // The command works while the engine is unreachable, too.
   const usage = current.isHealthy ? await orchestrator.metrics(signal).catch(() => []) : [];
-  const disk = current.isHealthy ? await nodes.storage(signal).catch(() => null) : null;
+  const disks = current.isHealthy ? await nodes.storage(signal).catch(() => []) : [];
+  const listed = current.isHealthy ? await nodes.listNodes(signal).catch(() => []) : [];
   const byId = new Map(usage.map((report) => [report.id, report]));
   const now = new Date().toISOString();
   return {
@@ -74,7 +76,8 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
       reason: current.isHealthy ? null : current.reason,
       isolation: current.isHealthy ? current.description.isolation : null,
     },
-    disk,
+    disks,
+    nodes: listed.map(({ name, problem }) => ({ name, problem })),
     sandboxes: records.map(({ id, namespace, name, observed, failureMessage }) => ({
       namespace,
       name,

@@ -1,5 +1,5 @@
 import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
-import type { PoolView, SpaceView } from '@svc/contract/orchestrator';
+import type { OfNode, PoolView, SpaceView } from '@svc/contract/orchestrator';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
@@ -54,34 +54,51 @@ export function registerPrometheus(
   });
 }
 
-/** Undefined while the engine is unreachable: a scrape must not wait for it. */
-async function readPool(nodes: Nodes): Promise<PoolView | undefined> {
-  return await nodes.pool(AbortSignal.timeout(POOL_TIMEOUT_MS)).catch(() => undefined);
+/** Empty while the engine is unreachable: a scrape must not wait for it. */
+async function readPool(nodes: Nodes): Promise<readonly OfNode<PoolView>[]> {
+  return await nodes.pool(AbortSignal.timeout(POOL_TIMEOUT_MS)).catch(() => []);
 }
 
-function poolLines(view: PoolView | undefined): readonly string[] {
-  if (view === undefined) return [];
-  const classes = Map.groupBy(view.waiting, ({ isolation }) => isolation);
-  return [
-    ...renderFamily(
-      'svc_pool_waiting',
-      [...classes].map(([name, waiting]) => [`{class="${name}"}`, waiting.length]),
+function poolLines(views: readonly OfNode<PoolView>[]): readonly string[] {
+  const waiting = views.flatMap((view) =>
+    [...Map.groupBy(view.waiting, ({ isolation }) => isolation)].map(
+      ([name, found]) => [labelsOf(view, `class="${name}"`), found.length] as const,
     ),
-    ...renderFamily('svc_pool_max', [['', view.max]]),
-    ...renderFamily('svc_pool_handed_out_total', [['', view.handedOut]]),
-    ...renderFamily('svc_pool_missed_total', [['', view.missed]]),
-    ...renderFamily('svc_pool_given_back_total', [['', view.givenBack]]),
+  );
+  return [
+    ...(views.length === 0 ? [] : renderFamily('svc_pool_waiting', waiting)),
+    ...ofEach('svc_pool_max', views, ({ max }) => max),
+    ...ofEach('svc_pool_handed_out_total', views, ({ handedOut }) => handedOut),
+    ...ofEach('svc_pool_missed_total', views, ({ missed }) => missed),
+    ...ofEach('svc_pool_given_back_total', views, ({ givenBack }) => givenBack),
   ];
 }
 
-/** Empty while the engine is unreachable. */
-function storageLines(view: SpaceView | undefined): readonly string[] {
-  if (view === undefined) return [];
+function storageLines(views: readonly OfNode<SpaceView>[]): readonly string[] {
   return [
-    ...renderFamily('svc_disk_free_bytes', [['', view.freeBytes]]),
-    ...renderFamily('svc_disk_reserve_bytes', [['', view.reserveBytes]]),
-    ...renderFamily('svc_disk_promised_bytes', [['', view.promisedBytes]]),
-    ...renderFamily('svc_disk_total_bytes', [['', view.totalBytes]]),
-    ...renderFamily('svc_disk_short', [['', view.isShort ? 1 : 0]]),
+    ...ofEach('svc_disk_free_bytes', views, ({ freeBytes }) => freeBytes),
+    ...ofEach('svc_disk_reserve_bytes', views, ({ reserveBytes }) => reserveBytes),
+    ...ofEach('svc_disk_promised_bytes', views, ({ promisedBytes }) => promisedBytes),
+    ...ofEach('svc_disk_total_bytes', views, ({ totalBytes }) => totalBytes),
+    ...ofEach('svc_disk_short', views, ({ isShort }) => (isShort ? 1 : 0)),
   ];
+}
+
+/** Nothing while no node answers. */
+function ofEach<View extends { readonly node: string | null }>(
+  name: Parameters<typeof renderFamily>[0],
+  views: readonly View[],
+  value: (view: View) => number,
+): readonly string[] {
+  if (views.length === 0) return [];
+  return renderFamily(
+    name,
+    views.map((view) => [labelsOf(view), value(view)] as const),
+  );
+}
+
+/** The only node has no name. */
+function labelsOf({ node }: { readonly node: string | null }, ...others: readonly string[]): string {
+  const labels = [...(node === null ? [] : [`node="${node}"`]), ...others];
+  return labels.length === 0 ? '' : `{${labels.join()}}`;
 }
