@@ -171,6 +171,17 @@ describe('errors of missing code contexts', { concurrency: false }, () => {
     assert.equal((await post({ language: 'python', code: 'n' })).body.result, '3');
   });
 
+  test('one run has an environment of its own, and its last value is printed or not', async () => {
+    const code = 'import os\nprint(os.environ.get("MODE"))\n1 + 1';
+    const own = await post({ language: 'python', code, env: { MODE: 'fast' }, print_result: false });
+    assert.deepEqual([own.body.stdout, own.body.result], ['fast\n', '2']);
+    assert.deepEqual((await post({ language: 'python', code })).body.stdout, 'None\n2\n');
+    const quiet = await box.runCode(code, { env: { MODE: 'slow' }, printResult: false });
+    assert.deepEqual([quiet.output, quiet.result], ['slow\n', '2']);
+    const kernel = await post({ kernel: 'python3', code: '1', env: { MODE: 'x' } });
+    assert.deepEqual([kernel.status, kernel.body.error?.code], [400, 'invalid_request']);
+  });
+
   test('contexts end with the run of their sandbox, and outlive the server', async () => {
     const before = await box.contexts.create({ language: 'python', name: 'mine' });
     let stopped: Promise<unknown> | undefined;

@@ -10,6 +10,7 @@ export const MAX_CODE_CONTEXTS = 16;
 /** Characters of each stream in an answer that is not streamed. */
 export const MAX_ANSWERED_OUTPUT_LENGTH = 1024 * 1024;
 const MAX_VARIABLES = 1024;
+const VARIABLE_NAME = '^[^=\\u0000]+$';
 const MS_PER_SECOND = 1000;
 
 const Word = Type.String({ pattern: '^[^\\u0000]*$' });
@@ -40,7 +41,7 @@ export const CreateContextRequest = strictObject({
   name: optional(ContextName),
   cwd: optional(Word, { description: 'The working directory of the sandbox unless given' }),
   env: Type.Optional(
-    strictRecord('^[^=\\u0000]+$', Word, {
+    strictRecord(VARIABLE_NAME, Word, {
       maxProperties: MAX_VARIABLES,
       description: 'Over the environment of the sandbox. Never shown again',
     }),
@@ -71,6 +72,18 @@ export const RunCodeRequest = strictObject({
     description:
       'Counted from when the code begins. Then it is interrupted, and the state is kept; 24 hours unless given',
   }),
+  env: Type.Optional(
+    strictRecord(VARIABLE_NAME, Word, {
+      maxProperties: MAX_VARIABLES,
+      description: 'Over the environment of the interpreter, for this code alone; not for a `kernel`',
+    }),
+  ),
+  print_result: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'False: the value of a last bare expression is a result and not in stdout',
+    }),
+  ),
 });
 export type RunCodeRequest = Static<typeof RunCodeRequest>;
 
@@ -99,7 +112,8 @@ export const CODE_END = {
       'An exception is `error`. After `timeout` and `interrupted` the state is kept, unless stderr says otherwise',
   }),
   result: nullable(Type.String(), {
-    description: 'The value of a last bare expression as the interpreter shows it; it is in stdout, too',
+    description:
+      'The value of a last bare expression as the interpreter shows it; it is in stdout, too, unless `print_result` is false',
   }),
   exception: nullable(CodeException, { description: 'What ended the code' }),
   truncated: Type.Boolean({

@@ -24,6 +24,10 @@ export interface RunCodeOptions extends Pick<CallOptions, 'signal'> {
   readonly onError?: (exception: CodeException) => void;
   /** After this long the code is interrupted, and `status` is `timeout`. 24 hours unless given. */
   readonly timeoutMs?: number;
+  /** Over the environment of the interpreter, for this code alone; not for a kernel. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** False: the value of a last bare expression is in `result` and `results` alone, and not in `output`. */
+  readonly printResult?: boolean;
 }
 
 const OPTIONS: OptionNames<RunCodeOptions> = {
@@ -35,6 +39,8 @@ const OPTIONS: OptionNames<RunCodeOptions> = {
   onResult: true,
   onError: true,
   timeoutMs: true,
+  env: true,
+  printResult: true,
   signal: true,
 };
 
@@ -66,7 +72,7 @@ export interface CodeResult {
 /** A signal that aborts interrupts the code. @throws SvcError `context_not_found`, `context_lost`, `exec_failed` */
 export async function runCode(runs: CodeRuns, code: string, options: RunCodeOptions): Promise<CodeResult> {
   requireKnownOptions(options, OPTIONS);
-  const { kernel, context, timeoutMs, signal } = options;
+  const { kernel, context, timeoutMs, env, printResult, signal } = options;
   const isChosen = kernel !== undefined || context !== undefined;
   const { language = isChosen ? undefined : 'python' } = options;
   const body = {
@@ -75,6 +81,8 @@ export async function runCode(runs: CodeRuns, code: string, options: RunCodeOpti
     ...(kernel === undefined ? {} : { kernel }),
     ...(context === undefined ? {} : { context: typeof context === 'string' ? context : context.id }),
     ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
+    ...(env === undefined ? {} : { env: { ...env } }),
+    ...(printResult === undefined ? {} : { print_result: printResult }),
   };
   return await runs.run(body, collector(options), signal);
 }

@@ -1,3 +1,4 @@
+import type { UnitOptions } from './interpreter.ts';
 import { InterpreterSlot, SANDBOX_SLOT } from './interpreter-slot.ts';
 import type { CodeResult, RunListener, SlotParts } from './slot-request.ts';
 import type { Language } from './languages.ts';
@@ -7,6 +8,7 @@ export interface CodeRequest {
   readonly sandboxId: string;
   readonly language: Language;
   readonly code: string;
+  readonly options?: UnitOptions | undefined;
   /** Counted from the moment at which the code begins to run. */
   readonly timeoutMs: number | null;
   readonly listener?: RunListener;

@@ -140,7 +140,7 @@ export class InterpreterSlot {
     { endNote, isOld }: { readonly endNote: string; readonly isOld: boolean },
     signal: AbortSignal,
   ): Promise<CodeResult> {
-    const { code, timeoutMs, listener, work } = request;
+    const { code, options, timeoutMs, listener, work } = request;
     const { killMs } = this.#parts;
     const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
     const results = new ResultReader();
@@ -152,7 +152,11 @@ export class InterpreterSlot {
       begun: () => interruption.begin(),
     };
     try {
-      const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, outputListener, isOld);
+      const outcome = await interpreter.run(
+        { id: work?.id ?? randomUUID(), code, options },
+        outputListener,
+        isOld,
+      );
       if (outcome.result !== null && !results.hasMain) report(results.readMain(outcome.result));
       const ran = { interpreter, outcome, interruption, endNote, request, results };
       const { result, reportsEnd } = await summarize(ran, () => this.#explainLoss());

@@ -26,6 +26,8 @@ const RENEW_MS = 20_000;
 /** Code that follows within this keeps the lease of the code before it, which saves a message to the sandbox. */
 const LEASE_END_MS = 20;
 const BUSY_RETRY_MS = 50;
+/** In the length of a unit: options stand before its code. */
+const HAS_OPTIONS = 2 ** 31;
 const SIGINT = 2;
 const SIGKILL = 9;
 
@@ -34,6 +36,14 @@ export interface Unit {
   /** At most 64 bytes. */
   readonly id: string;
   readonly code: string;
+  readonly options?: UnitOptions | undefined;
+}
+
+export interface UnitOptions {
+  /** Over the environment of the interpreter, for this unit alone. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** The value of a last expression is a result, and not printed. */
+  readonly quiet?: boolean;
 }
 
 export interface UnitOutcome {
@@ -168,7 +178,7 @@ export class Interpreter {
       stderr: this.#stderr.expect(marks, listener?.stderr),
     };
     void expected.stdout.begun.then(() => listener?.begun?.());
-    this.#unit = { id: unit.id, bytes: encodeUnit(unit.code, marks) };
+    this.#unit = { id: unit.id, bytes: encodeUnit(unit, marks) };
     this.#lease();
     try {
       await Promise.race([this.#send(marks.behind), this.ended]);
@@ -256,7 +266,10 @@ export class Interpreter {
     if (unit === undefined) return;
     await this.#write(unit.id, unit.bytes);
     if (behind === undefined) return;
-    const nothing = encodeUnit('', { first: behind, last: this.#markOf(randomUUID(), 'last') });
+    const nothing = encodeUnit(
+      { id: '', code: '' },
+      { first: behind, last: this.#markOf(randomUUID(), 'last') },
+    );
     await this.#write(behind.toString('hex'), nothing);
   }
 
@@ -329,11 +342,18 @@ async function whole(said: Buffer | null, both: Promise<Answers>): Promise<Answe
   return isAlone ? [said] : await both;
 }
 
-function encodeUnit(code: string, { first, last }: Pick<Marks, 'first' | 'last'>): Buffer {
+function encodeUnit({ code, options }: Unit, { first, last }: Pick<Marks, 'first' | 'last'>): Buffer {
   const source = Buffer.from(code);
-  const head = Buffer.alloc(4);
-  head.writeUInt32BE(source.length);
-  return Buffer.concat([head, first, source, last]);
+  if (options === undefined) return Buffer.concat([lengthOf(source.length), first, source, last]);
+  const json = Buffer.from(JSON.stringify(options));
+  const length = lengthOf(HAS_OPTIONS + 4 + json.length + source.length);
+  return Buffer.concat([length, first, lengthOf(json.length), json, source, last]);
+}
+
+function lengthOf(value: number): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(value);
+  return length;
 }
 
 function familyOf(key: string, which: keyof MarkFamilies): Buffer {

@@ -2,7 +2,7 @@ import type { ChannelClient, CodeRunResult } from '@svc/contract';
 import type { SpareProcess } from '@svc/contract/orchestrator';
 import type { Logger } from 'pino';
 import type { Work } from '../store/idempotency.ts';
-import type { OutputListener, UnitOutcome } from './interpreter.ts';
+import type { OutputListener, UnitOptions, UnitOutcome } from './interpreter.ts';
 
 /** Receives what happens during a run, and notes that are not part of the result. */
 export interface RunListener extends Omit<OutputListener, 'shown'> {
@@ -21,6 +21,7 @@ export interface RunHow extends Pick<UnitOutcome, 'result' | 'exception'> {
 
 export interface SlotRequest {
   readonly code: string;
+  readonly options?: UnitOptions | undefined;
   readonly timeoutMs: number | null;
   readonly listener?: RunListener;
   /** Requests with the same `Work` run the code once. */

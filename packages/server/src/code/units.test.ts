@@ -160,3 +160,26 @@ inBoth(
     assert.deepEqual(await run(language === 'python' ? 'len(text)' : 'text.length'), success('1048576\n'));
   },
 );
+
+inBoth(
+  'the environment of one unit holds for it alone, also when it fails',
+  {
+    python: 'import os; print(os.environ.get("WORD"), os.environ.get("HOME") == "/x"); raise ValueError()',
+    node: 'console.log(process.env.WORD, process.env.HOME === "/x"); throw new Error()',
+  },
+  async (code, run, language) => {
+    const { output } = await run(code, undefined, { env: { WORD: 'größer', HOME: '/x' } });
+    assert.match(output, /^größer (True|true)\n/);
+    const after = await run(code);
+    assert.match(after.output, language === 'python' ? /^None False\n/ : /^undefined false\n/);
+  },
+);
+
+inBoth(
+  'a last value of a quiet unit is not printed, and everything else is',
+  { python: 'print("said")\n6 * 7', node: 'console.log("said"); 6 * 7' },
+  async (code, run) => {
+    assert.deepEqual(await run(code, undefined, { quiet: true }), success('said\n'));
+    assert.deepEqual(await run(code), success('said\n42\n'));
+  },
+);

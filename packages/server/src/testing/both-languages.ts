@@ -1,10 +1,11 @@
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { createCodeRunner } from '../code/code-runner.ts';
+import type { UnitOptions } from '../code/interpreter.ts';
 import type { CodeResult } from '../code/slot-request.ts';
 import { TestSandbox } from './code-sandbox.ts';
 
-export type Run = (code: string, timeoutMs?: number) => Promise<CodeResult>;
+export type Run = (code: string, timeoutMs?: number, options?: UnitOptions) => Promise<CodeResult>;
 type Language = 'python' | 'node';
 type Check = (code: string, run: Run, language: Language) => Promise<void>;
 type InBoth = (title: string, codes: Readonly<Record<Language, string>>, check: Check) => void;
@@ -31,8 +32,8 @@ export function bothLanguages({ killMs = 60_000 } = {}): InBoth {
       void test(`${title} (${language})`, async () => {
         const sandboxId = `${title} ${language}`;
         const signal = new AbortController().signal;
-        const run: Run = async (code, timeoutMs = 60_000) =>
-          await runner.run({ sandboxId, language, code, timeoutMs }, signal);
+        const run: Run = async (code, timeoutMs = 60_000, options?: UnitOptions) =>
+          await runner.run({ sandboxId, language, code, timeoutMs, options }, signal);
         try {
           await check(codes[language], run, language);
         } finally {

@@ -66,11 +66,11 @@ class Kernel:
     def interrupt(self, _number, _frame):
         self.was_interrupted = True
 
-    def run(self, source):
+    def run(self, source, is_quiet):
         """Status, text of the last value, and the exception as an answer has it."""
         self.was_interrupted = is_told = False
         asked = self.client.execute(source, allow_stdin=False, stop_on_error=False)
-        unit = Unit()
+        unit = Unit(is_quiet)
         while not unit.is_idle:
             if self.was_interrupted and not is_told:
                 is_told = True
@@ -129,7 +129,9 @@ class Kernel:
 class Unit:
     """What a kernel says about one piece of code. Messages of earlier pieces, whose threads go on, are output too."""
 
-    def __init__(self):
+    def __init__(self, is_quiet):
+        # The last value is not printed.
+        self.is_quiet = is_quiet
         self.is_idle = False
         self.is_success = True
         self.shown = None
@@ -168,7 +170,8 @@ class Unit:
         data = dict(content["data"])
         text = data.setdefault("text/plain", "")
         # Of a picture the text says nothing.
-        if is_main or not any(kind in data for kind in IMAGES):
+        is_printed = not self.is_quiet if is_main else not any(kind in data for kind in IMAGES)
+        if is_printed:
             streams.write(1, encode(text + "\n"))
         if is_main:
             self.shown = text
@@ -205,8 +208,8 @@ def explain(name, error):
     return "%s: %s\n%s" % (type(error).__name__, message_of(error), words)
 
 
-def run_unit(source):
-    status, shown, exception = kernel.run(source)
+def run_unit(source, options):
+    status, shown, exception = kernel.run(source, options.get("quiet") is True)
     return status, (shown,) + exception
 
 

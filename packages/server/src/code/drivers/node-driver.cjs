@@ -24,6 +24,8 @@
   const MAX_PIECE_BYTES = 4096 - MARK_BYTES - 4;
   const MORE = 0x80000000;
   const MAX_UNIT_BYTES = 64 * 1024 * 1024;
+  /** In the length of a unit: options stand before its code, as JSON with a length of its own. */
+  const HAS_OPTIONS = 2 ** 31;
   const MAX_TEXT_BYTES = 1024 * 1024;
   const NO_TEXT = Buffer.from([0xff, 0xff, 0xff, 0xff]);
   const STEP = 'svc.step';
@@ -109,11 +111,13 @@
 
   // --- units ---
 
-  function begin(code, firstMark, mark) {
+  function begin(code, { env = {}, quiet = false }, firstMark, mark) {
     count += 1;
     const shownMark = Buffer.from(firstMark.map((byte) => byte ^ 0xff));
     const name = `cell-${count}`;
     unit = { code, mark, shownMark, budget: createBudget(), name, status: SUCCESS, isOver: false };
+    unit.isQuiet = quiet;
+    unit.before = setVariables(env);
     // User code may have removed them.
     process.removeListener('SIGINT', onInterrupt);
     process.on('SIGINT', onInterrupt);
@@ -128,6 +132,17 @@
         end(mine, INTERRUPTED);
       else onUncaught(error);
     }
+  }
+
+  /** Of the environment; null removes one. Returns what they were. */
+  function setVariables(variables) {
+    const before = {};
+    for (const [name, value] of Object.entries(variables)) {
+      before[name] = process.env[name] ?? null;
+      if (value === null) delete process.env[name];
+      else process.env[name] = value;
+    }
+    return before;
   }
 
   function step() {
@@ -169,7 +184,7 @@
     if (value !== undefined) {
       try {
         mine.shown = inspect(value);
-        writeAll(1, Buffer.from(`${mine.shown}\n`));
+        if (!mine.isQuiet) writeAll(1, Buffer.from(`${mine.shown}\n`));
         sendResult(bundleOf(value, mine.shown), true);
       } catch (error) {
         return fail(mine, error);
@@ -189,6 +204,7 @@
     if (mine.isOver) return;
     mine.isOver = true;
     unit = undefined;
+    setVariables(mine.before);
     let lost = 0;
     for (const fd of [1, 2]) if (identity(fd) !== pipes[fd]) lost |= fd;
     if (lost === 3) process.reallyExit(70);
@@ -317,15 +333,18 @@
   function readUnits() {
     const HEAD_BYTES = 4 + MARK_BYTES;
     if (unit !== undefined || received.length < HEAD_BYTES) return;
-    const length = received.readUInt32BE(0);
+    const told = received.readUInt32BE(0);
+    const length = told % HAS_OPTIONS;
     if (length > MAX_UNIT_BYTES) process.reallyExit(1);
     const end = HEAD_BYTES + length;
     if (received.length < end + MARK_BYTES) return;
     const firstMark = Buffer.from(received.subarray(4, HEAD_BYTES));
-    const code = received.toString('utf8', HEAD_BYTES, end);
+    const codeAt = HEAD_BYTES + (told < HAS_OPTIONS ? 0 : 4 + received.readUInt32BE(HEAD_BYTES));
+    const options = told < HAS_OPTIONS ? {} : JSON.parse(received.toString('utf8', HEAD_BYTES + 4, codeAt));
+    const code = received.toString('utf8', codeAt, end);
     const mark = Buffer.from(received.subarray(end, end + MARK_BYTES));
     received = received.subarray(end + MARK_BYTES);
-    begin(code, firstMark, mark);
+    begin(code, options, firstMark, mark);
   }
 
   function serve() {

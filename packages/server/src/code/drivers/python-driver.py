@@ -43,6 +43,7 @@ class Runner:
         self.count = 0
         self.flags = 0
         self.shown = None
+        self.is_quiet = False
         # The code of a last expression; there is nothing behind it.
         self.last = None
         self.exception = NO_EXCEPTION
@@ -51,8 +52,11 @@ class Runner:
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
 
-    def answer(self, source):
+    def answer(self, source, options):
+        self.is_quiet = options.get("quiet") is True
+        before = set_variables(options.get("env", {}))
         status = self.run(source)
+        set_variables(before)
         return status, (self.shown,) + self.exception
 
     def on_interrupt(self, _number, _frame):
@@ -107,9 +111,10 @@ class Runner:
             return
         builtins._ = None
         text = repr(value)
-        is_held = self.is_end(value, caller(1)) and streams.hold(encode(text + "\n"))
-        if not is_held:
-            print_text(text)
+        if not self.is_quiet:
+            is_held = self.is_end(value, caller(1)) and streams.hold(encode(text + "\n"))
+            if not is_held:
+                print_text(text)
         self.shown = text
         builtins._ = value
         show(value, text, True)
@@ -144,6 +149,21 @@ class Runner:
             codes.append(compile(shown, name, "single", flags | self.flags, True))
         self.last = codes[-1] if last else None
         return codes
+
+
+def set_variables(variables):
+    """Of the environment; None removes one. Returns what they were. Code may have broken `os.environ`, and loses by it alone."""
+    before = {}
+    try:
+        for name, value in variables.items():
+            before[name] = os.environ.get(name)
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+    except Exception as error:
+        streams.write(2, encode("The environment of this code was not set: %s\n" % message_of(error)))
+    return before
 
 
 async def await_all(codes, names):

@@ -44,6 +44,8 @@ MAX_PIECE_BYTES = 4096 - MARK_BYTES - 4
 MAX_HELD_BYTES = 4096
 MORE = 1 << 31
 MAX_UNIT_BYTES = 64 * 1024 * 1024
+# In the length of a unit: options stand before its code, as JSON with a length of its own.
+HAS_OPTIONS = 1 << 31
 # Of each text in an answer; the rest is cut off.
 MAX_TEXT_BYTES = 1024 * 1024
 # Beyond what programs count through when they close "all" descriptors.
@@ -199,13 +201,19 @@ def serve(control, run_unit):
     while True:
         head = read_exactly(control, 4 + MARK_BYTES)
         length = int.from_bytes(head[:4], "big") if head is not None else MAX_UNIT_BYTES + 1
+        has_options = bool(length & HAS_OPTIONS)
+        length &= ~HAS_OPTIONS
         source = read_exactly(control, length) if length <= MAX_UNIT_BYTES else None
         if source is None:
             return
         for fd in (1, 2):
             streams.write(fd, head[4:])
         results.begin(head[4:])
-        status, texts = run_unit(source.decode("utf-8", "replace"))
+        options = {}
+        if has_options:
+            end = 4 + int.from_bytes(source[:4], "big")
+            options, source = json.loads(source[4:end].decode("utf-8")), source[end:]
+        status, texts = run_unit(source.decode("utf-8", "replace"), options)
         streams.flush()
         if os.getpid() != OWN_PID:
             # User code forked, and this is its child: the unit is the parent's.

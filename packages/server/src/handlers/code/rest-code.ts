@@ -9,6 +9,7 @@ import {
   type EventType,
 } from '@svc/contract/rest';
 import type { CodeContext, CodeContexts, SandboxRun } from '../../code/code-contexts.ts';
+import type { UnitOptions } from '../../code/interpreter.ts';
 import { kernelOf, languageOfKernel, type Language } from '../../code/languages.ts';
 import { runEvents, type RunEnd, type RunEvent } from '../../code/run-events.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
@@ -84,6 +85,7 @@ async function runCode(
   const context =
     typeof body.context === 'string' ? await parts.codeContexts.require(run, body.context) : undefined;
   const language = languageOf(body, context);
+  const options = unitOptions(body, language);
   const payload = {
     ...describe(sandbox, context),
     ...shownLanguage(language),
@@ -91,12 +93,23 @@ async function runCode(
   };
   await call.note({ type: 'exec_started', category: 'exec', payload });
   const { code, timeout_ms: timeoutMs } = body;
-  const request = { code, timeoutMs: timeoutMs ?? LONGEST_RUN_MS, work: call.work };
+  const request = { code, options, timeoutMs: timeoutMs ?? LONGEST_RUN_MS, work: call.work };
   return runEvents((listener) =>
     context === undefined
       ? parts.codeRunner.run({ sandboxId: sandbox.id, language, ...request, listener }, call.signal)
       : context.run({ ...request, listener }, call.signal),
   );
+}
+
+/** Undefined: nothing but what is usual. */
+function unitOptions(
+  { env, print_result: isPrinted = true }: RunCodeRequest,
+  language: Language,
+): UnitOptions | undefined {
+  if (env !== undefined && kernelOf(language) !== undefined)
+    throw badField('env', 'is not for code of a kernel; set it in the code itself, or for a context');
+  if (env === undefined && isPrinted) return undefined;
+  return { ...(env === undefined ? {} : { env }), ...(isPrinted ? {} : { quiet: true }) };
 }
 
 function languageOf(body: RunCodeRequest, context: CodeContext | undefined): Language {
