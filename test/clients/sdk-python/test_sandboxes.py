@@ -226,8 +226,10 @@ class Redirecter:
             except OSError:
                 return
             with client:
-                self.followed += b" /elsewhere" in _receive(client)
-                place = f"{self.url}/elsewhere".encode()
+                request = _receive(client)
+                self.followed += b" /elsewhere" in request
+                url = self.url.replace("http", "ws") if b"websocket" in request.lower() else self.url
+                place = f"{url}/elsewhere".encode()
                 client.sendall(b"HTTP/1.1 302 Found\r\nlocation: " + place + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 
 
