@@ -54,6 +54,50 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
     after(() => box.remove());
 
+    test('the chart of each kind is data, too', async () => {
+      const kindOf = async (line: string) => {
+        const { results } = await box.runCode(`import matplotlib.pyplot as plt\n${line};`);
+        return rich(results)[0]?.chart;
+      };
+      const bars = await kindOf('plt.bar(["a", "b"], [3, 4], label="g"); plt.ylabel("Revenue ($)")');
+      assert.partialDeepStrictEqual(bars, {
+        type: 'bar',
+        y_label: 'Revenue',
+        y_unit: '$',
+        elements: [
+          { label: 'a', group: 'g', value: 3 },
+          { label: 'b', group: 'g', value: 4 },
+        ],
+      });
+      const pie = await kindOf('plt.pie([1, 3], labels=["x", "y"])');
+      assert.partialDeepStrictEqual(pie, {
+        type: 'pie',
+        elements: [{ label: 'x', angle: 90 }, { label: 'y' }],
+      });
+      const scatter = await kindOf('plt.scatter([1, 2], [3, 4])');
+      assert.partialDeepStrictEqual(scatter, {
+        type: 'scatter',
+        elements: [
+          {
+            points: [
+              [1, 3],
+              [2, 4],
+            ],
+          },
+        ],
+      });
+      const box1 = await kindOf('plt.boxplot([[1, 2, 3, 4, 100]])');
+      assert.partialDeepStrictEqual(box1, {
+        type: 'box_and_whisker',
+        elements: [{ median: 3, max: 4, outliers: [100] }],
+      });
+      const two = await kindOf('plt.subplot(121); plt.plot([1]); plt.subplot(122); plt.bar([1], [2])');
+      assert.partialDeepStrictEqual(two, {
+        type: 'superchart',
+        elements: [{ type: 'line' }, { type: 'bar' }],
+      });
+    });
+
     test('a chart arrives as PNG without a request for it, in the SDK and over REST', async () => {
       const seen: CodeRunResult[] = [];
       const onResult = (result: CodeRunResult) => void seen.push(result);
@@ -63,6 +107,20 @@ for (const isolation of ['container', 'gvisor'] as const) {
       const [chart, ...more] = rich(results);
       assert.deepEqual(more, []);
       assertPng(chart?.png);
+      assert.partialDeepStrictEqual(chart?.chart, {
+        type: 'line',
+        title: 'Squares',
+        x_scale: 'linear',
+        elements: [
+          {
+            points: [
+              [0, 1],
+              [1, 4],
+              [2, 9],
+            ],
+          },
+        ],
+      });
       const response = await fetch(`${server.url}/v1/sandboxes/${box.id}/code`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },

@@ -27,7 +27,7 @@ export type {
   NetworkLogOptions,
   SandboxNetwork,
 } from './sandbox/sandbox-network.ts';
-export type { CodeRunResult, ResultTable } from './sandbox/code-run-result.ts';
+export type { CodeRunResult, ResultChart, ResultTable } from './sandbox/code-run-result.ts';
 export type { CodeException, CodeResult, RunCodeOptions } from './sandbox/run-code.ts';
 export type { Signal } from './sandbox/signals.ts';
 export type { SnapshotOptions } from './sandbox/snapshot.ts';

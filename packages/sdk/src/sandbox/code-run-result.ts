@@ -12,6 +12,15 @@ export interface ResultTable {
   readonly truncated: boolean;
 }
 
+/** A chart as data. Which other fields there are depends on its type. */
+export interface ResultChart {
+  /** `line`, `scatter`, `bar`, `pie`, `box_and_whisker`, `superchart` with several charts as its elements, or `unknown`. */
+  readonly type: string;
+  readonly title: string | null;
+  readonly elements: readonly unknown[];
+  readonly [field: string]: unknown;
+}
+
 /** A value that code showed, in all of its forms. Its content comes from the sandbox and is as untrusted. */
 export class CodeRunResult {
   /** By MIME type: text as it is, images and PDF in base64, JSON types as JSON. */
@@ -63,6 +72,12 @@ export class CodeRunResult {
     return this.data['application/vnd.svc.table+json'] as ResultTable | undefined;
   }
 
+  /** What a figure of matplotlib shows, as data: its type, axes and points. */
+  get chart(): ResultChart | undefined {
+    const form = this.data['application/vnd.svc.chart+json'];
+    return isChart(form) ? form : undefined;
+  }
+
   /** The content of a form, such as `image/jpeg`, as bytes for a file. */
   bytes(type: string): Uint8Array | undefined {
     const form = this.data[type];
@@ -80,4 +95,11 @@ export class CodeRunResult {
 
 function isText(type: string): boolean {
   return type === 'image/svg+xml' || !(/^(?:image|audio|video)\//.test(type) || type === 'application/pdf');
+}
+
+/** Code may show anything as a chart. */
+function isChart(form: unknown): form is ResultChart {
+  if (typeof form !== 'object' || form === null) return false;
+  const { type, elements } = form as Partial<Record<string, unknown>>;
+  return typeof type === 'string' && Array.isArray(elements);
 }

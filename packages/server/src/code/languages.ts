@@ -7,7 +7,13 @@ import type { SpareProcess } from '@svc/contract/orchestrator';
 const PYTHON_START =
   "import sys\nfor text in [sys.argv.pop(1) for _ in range(int(sys.argv.pop(1)))]: exec(compile(text, '<svc driver>', 'exec'))";
 /** Loaded in this order, into one namespace. */
-const PYTHON_DRIVER = ['python-wire.py', 'python-results.py', 'python-commands.py', 'python-driver.py'];
+const PYTHON_DRIVER = [
+  'python-wire.py',
+  'python-results.py',
+  'python-charts.py',
+  'python-commands.py',
+  'python-driver.py',
+];
 const KERNEL_DRIVER = ['python-wire.py', 'python-results.py', 'kernel-driver.py'];
 /** The first file loads the others. */
 const NODE_DRIVER = ['node-driver.cjs', 'node-imports.cjs', 'node-results.cjs', 'node-errors.cjs'];

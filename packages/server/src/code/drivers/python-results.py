@@ -96,6 +96,7 @@ class Bundle:
         name = type(value).__name__
         if module == "matplotlib" and hasattr(type(value), "savefig"):
             self.attempt("image/png", lambda: png_of(value))
+            self.attempt(CHART, lambda: chart_of(value))
         elif module == "pandas" and name == "DataFrame":
             self.attempt(TABLE, lambda: table_of(value))
         elif module == "pandas" and name == "Series":
