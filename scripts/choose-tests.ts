@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs';
-import { join } from 'node:path';
+import { isAbsolute, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { TestTimes } from './test-times.ts';
 
@@ -20,9 +20,8 @@ export async function chooseTests(
 ): Promise<readonly string[]> {
   const { words, shard, base } = readArguments(args);
   const all = PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: root }));
-  const named = all.filter(
-    (file) => words.length === 0 || words.some((word) => join(root, file).includes(word)),
-  );
+  const parts = words.map((word) => (isAbsolute(word) ? relative(root, word) : word));
+  const named = all.filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)));
   const reached = base === undefined ? named : await nearest(root, base, named, times);
   // Sorted by name, because times differ between machines and the shards together must hold every file.
   const mine = reached.toSorted().filter((_, at) => shard === undefined || at % shard.of === shard.index);

@@ -98,6 +98,12 @@ test('the time of each file is saved, and that of the suite when all files ran',
   ]);
 });
 
+test('a word chooses files by their path in the repository, not by the folder that the repository is in', () => {
+  const files = { 'a.test.ts': PASSES, 'svc-run-tests.test.ts': PASSES };
+  const { saved } = runTests(files, {}, undefined, { words: ['svc-run-tests'] });
+  assert.deepEqual(Object.keys(saved), ['test/svc-run-tests.test.ts']);
+});
+
 test('a run that is killed keeps the times of the files that had ended', () => {
   const kills = `test('kills the runner', () => process.kill(process.ppid, 'SIGKILL'));`;
   const { status, saved } = runTests({ 'a.test.ts': PASSES, 'b.serial.test.ts': kills });
