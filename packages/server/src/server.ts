@@ -42,9 +42,9 @@ import { registerMcp, type McpTransportParts } from './transports/mcp/register-m
 import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
-import { isE2bHost, rewriteUrl } from './transports/e2b/e2b-address.ts';
+import { isE2bHost, rewriteUrl } from './transports/e2b/wire/e2b-address.ts';
 import { admitByE2bId } from './transports/e2b/admit-preview.ts';
-import { SandboxTokens } from './transports/e2b/sandbox-tokens.ts';
+import { SandboxTokens } from './transports/e2b/wire/sandbox-tokens.ts';
 import { registerE2b, type E2bTransportParts } from './transports/e2b/register-e2b.ts';
 import { createDispatch, createRestDispatch } from './create-dispatch.ts';
 import {

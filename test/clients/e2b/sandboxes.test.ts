@@ -291,7 +291,7 @@ test('metrics are of this sandbox, and the network is replaced', async () => {
   await waitUntil(async () => (await sandbox.getMetrics()).length > 0, { what: 'it was measured' });
   const [metrics] = await sandbox.getMetrics();
   assert.ok(metrics?.memTotal === 512 * 2 ** 20 && metrics.memUsed > 0, JSON.stringify(metrics));
-  await sandbox.updateNetwork({ denyOut: ['0.0.0.0/0'], allowOut: ['192.0.2.1'] });
+  await sandbox.updateNetwork({ denyOut: ['0.0.0.0/0'], allowOut: ['1.1.1.1'] });
   assert.equal((await sandbox.getInfo()).allowInternetAccess, true);
   await sandbox.updateNetwork({ allowInternetAccess: false });
   assert.equal((await sandbox.getInfo()).allowInternetAccess, false);

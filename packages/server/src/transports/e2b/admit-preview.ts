@@ -5,8 +5,8 @@ import type { AdmitById } from '../previews/admit-request.ts';
 import { TRAFFIC_TOKEN_HEADER } from '../previews/our-credentials.ts';
 import type { PreviewAnswer } from '../previews/preview-answer.ts';
 import { LABEL } from './control/own-labels.ts';
-import { fromE2bId } from './e2b-address.ts';
-import type { SandboxTokens } from './sandbox-tokens.ts';
+import { fromE2bId } from './wire/e2b-address.ts';
+import type { SandboxTokens } from './wire/sandbox-tokens.ts';
 
 const NEEDS_TRAFFIC_TOKEN: PreviewAnswer = {
   status: ERROR_STATUS.forbidden,

@@ -3,12 +3,12 @@ import type { Sealer } from '../../secrets/sealer.ts';
 import { EventQueue } from '../channel/event-queue.ts';
 import { registerCode } from './code/register-code.ts';
 import { registerControl } from './control/register-control.ts';
-import { E2B_PREFIX, type E2bSurface } from './e2b-address.ts';
-import { sendE2bFailure } from './e2b-failure.ts';
-import type { E2bParts } from './e2b-parts.ts';
-import { registerEnvd } from './envd/register-envd.ts';
-import { Watchers } from './envd/watchers.ts';
-import { SandboxTokens } from './sandbox-tokens.ts';
+import { E2B_PREFIX, type E2bSurface } from './wire/e2b-address.ts';
+import { sendE2bFailure } from './wire/e2b-failure.ts';
+import type { E2bParts } from './wire/e2b-parts.ts';
+import { registerEnvd } from './register-envd.ts';
+import { Watchers } from './wire/watchers.ts';
+import { SandboxTokens } from './wire/sandbox-tokens.ts';
 
 export interface E2bTransportParts extends Omit<E2bParts, 'tokens' | 'events' | 'watchers'> {
   readonly sealer: Sealer;

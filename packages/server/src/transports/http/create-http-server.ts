@@ -69,6 +69,17 @@ export function createHttpServer(parts: {
   refuseWhileEnding(server);
   limitBodyTime(server, limits.requestTimeoutMs);
   if (tracer !== null) traceRequests(server, tracer);
+  guardRequests(server, guard);
+  server.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, logger));
+  server.setNotFoundHandler((request, reply) => {
+    if (isPreflight(request)) return reply.code(204).send();
+    throw new PlatformError('not_found', `There is no ${request.method} ${request.url.split('?')[0]}`);
+  });
+  readJsonBodies(server);
+  return server;
+}
+
+function guardRequests(server: FastifyInstance, guard: Guard): void {
   server.addHook('onRequest', (request, reply, done) => {
     try {
       begin(request, reply);
@@ -78,13 +89,6 @@ export function createHttpServer(parts: {
       done(error as Error);
     }
   });
-  server.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, logger));
-  server.setNotFoundHandler((request, reply) => {
-    if (isPreflight(request)) return reply.code(204).send();
-    throw new PlatformError('not_found', `There is no ${request.method} ${request.url.split('?')[0]}`);
-  });
-  readJsonBodies(server);
-  return server;
 }
 
 /** Checks host and origin of a request, and lets the page that sent it read the answer. @throws PlatformError `forbidden` */

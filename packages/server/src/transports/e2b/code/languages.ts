@@ -1,5 +1,5 @@
 import type { RestInput, RestOperations } from '@svc/contract/rest';
-import { E2bRefusal } from '../e2b-failure.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
 
 type Choice = Pick<RestInput<RestOperations['code.stream']>['body'], 'language' | 'kernel'>;
 

@@ -1,5 +1,5 @@
 import type { ServerEvent } from '@svc/contract/rest';
-import { E2bRefusal } from '../e2b-failure.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
 
 type Run = (code: string) => Promise<AsyncIterable<ServerEvent>>;
 
@@ -24,9 +24,9 @@ const PYTHON: Words = {
 };
 const JAVASCRIPT: Words = {
   set: (variables) =>
-    `void (globalThis._svcBefore = Object.entries(JSON.parse(${variables})).map(([k, v]) => { const b = process.env[k]; process.env[k] = v; return [k, b]; }))`,
+    `void ((env) => { globalThis._svcBefore = Object.entries(JSON.parse(${variables})).map(([k, v]) => { const b = env[k]; env[k] = v; return [k, b]; }); })(process['env'])`,
   restore:
-    'void globalThis._svcBefore.forEach(([k, b]) => { if (b === undefined) delete process.env[k]; else process.env[k] = b; })',
+    "void ((env) => globalThis._svcBefore.forEach(([k, b]) => { if (b === undefined) delete env[k]; else env[k] = b; }))(process['env'])",
 };
 const WORDS: Readonly<Record<string, Words>> = { python: PYTHON, javascript: JAVASCRIPT };
 

@@ -1,5 +1,5 @@
-import type { E2bCall } from '../e2b-call.ts';
-import type { E2bParts } from '../e2b-parts.ts';
+import type { E2bCall } from '../wire/e2b-call.ts';
+import type { E2bParts } from '../wire/e2b-parts.ts';
 
 /** A request to the control plane in E2B's words. */
 export interface ControlRequest {

@@ -1,5 +1,5 @@
 import { badField } from '../../../dispatch/rest-dispatch.ts';
-import type { E2bCall } from '../e2b-call.ts';
+import type { E2bCall } from '../wire/e2b-call.ts';
 import type { ControlAnswer, ControlRequest } from './control-route.ts';
 import { templateOf, toListed, type OwnSandbox } from './sandbox-words.ts';
 

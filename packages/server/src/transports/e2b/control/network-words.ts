@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { NetworkPolicy } from '@svc/contract';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
-import { notOffered } from '../e2b-failure.ts';
+import { notOffered } from '../wire/e2b-failure.ts';
 
 /** What E2B's clients say about the network of a sandbox. */
 export interface E2bNetwork {

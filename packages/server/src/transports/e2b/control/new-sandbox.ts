@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
-import type { E2bCall } from '../e2b-call.ts';
-import { notOffered } from '../e2b-failure.ts';
+import type { E2bCall } from '../wire/e2b-call.ts';
+import { notOffered } from '../wire/e2b-failure.ts';
 import { policyOf } from './network-words.ts';
 import { sourceOf } from './template.ts';
 import { LABEL } from './own-labels.ts';

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badField, type RestDispatch } from '../../../dispatch/rest-dispatch.ts';
 import { readJsonBody } from '../../rest/read-body.ts';
-import { E2bCall } from '../e2b-call.ts';
-import { admitCall, type E2bParts } from '../e2b-parts.ts';
-import { E2bRefusal } from '../e2b-failure.ts';
+import { E2bCall } from '../wire/e2b-call.ts';
+import { admitCall, type E2bParts } from '../wire/e2b-parts.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
 import type { ControlAnswer, ControlHandler, ControlRoutes } from './control-route.ts';
 import { readingRoutes } from './readings.ts';
 import { sandboxRoutes } from './sandboxes.ts';

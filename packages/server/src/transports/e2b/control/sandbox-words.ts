@@ -1,7 +1,7 @@
 import type { RestOutput, RestOperations } from '@svc/contract/rest';
 import type { PreviewAddresses } from '../../../handlers/previews/preview-place.ts';
-import { toE2bId } from '../e2b-address.ts';
-import type { SandboxTokens } from '../sandbox-tokens.ts';
+import { toE2bId } from '../wire/e2b-address.ts';
+import type { SandboxTokens } from '../wire/sandbox-tokens.ts';
 import { LABEL, metadataOf } from './own-labels.ts';
 
 export type OwnSandbox = RestOutput<RestOperations['sandboxes.get']>;

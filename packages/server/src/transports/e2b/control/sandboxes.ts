@@ -1,14 +1,14 @@
 import { isErrorCode, PlatformError } from '@svc/contract';
 import { getSandbox } from '../../../store/sandboxes.ts';
-import { fromE2bId } from '../e2b-address.ts';
-import type { E2bCall } from '../e2b-call.ts';
-import { E2bRefusal, notOffered } from '../e2b-failure.ts';
+import { fromE2bId } from '../wire/e2b-address.ts';
+import type { E2bCall } from '../wire/e2b-call.ts';
+import { E2bRefusal, notOffered } from '../wire/e2b-failure.ts';
 import type { ControlAnswer, ControlHandler, ControlRequest, ControlRoutes } from './control-route.ts';
 import { listRunning } from './list-sandboxes.ts';
 import { policyOf } from './network-words.ts';
 import { booleanOf, readNewSandbox, recordOf, secondsOf } from './new-sandbox.ts';
 import { LABEL } from './own-labels.ts';
-import type { E2bParts } from '../e2b-parts.ts';
+import type { E2bParts } from '../wire/e2b-parts.ts';
 import { toDetail, toSandbox, type OwnSandbox } from './sandbox-words.ts';
 
 /** Less than the 60 s after which clients give up. */

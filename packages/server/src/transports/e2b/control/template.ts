@@ -1,8 +1,8 @@
 import { PlatformError } from '@svc/contract';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
-import { E2bRefusal } from '../e2b-failure.ts';
-import { fromE2bId } from '../e2b-address.ts';
-import type { E2bCall } from '../e2b-call.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
+import { fromE2bId } from '../wire/e2b-address.ts';
+import type { E2bCall } from '../wire/e2b-call.ts';
 
 /** What a template stands for here. */
 interface Template {

@@ -8,10 +8,10 @@ import { badField } from '../../../dispatch/rest-dispatch.ts';
 import { findOrganization } from '../../../store/organizations.ts';
 import { findSlugOfVolume } from '../../../store/volumes.ts';
 import { streamBody } from '../../rest/read-body.ts';
-import { fromE2bId } from '../e2b-address.ts';
-import { E2bCall } from '../e2b-call.ts';
-import { E2bRefusal, notOffered } from '../e2b-failure.ts';
-import { admitCall, type E2bParts } from '../e2b-parts.ts';
+import { fromE2bId } from '../wire/e2b-address.ts';
+import { E2bCall } from '../wire/e2b-call.ts';
+import { E2bRefusal, notOffered } from '../wire/e2b-failure.ts';
+import { admitCall, type E2bParts } from '../wire/e2b-parts.ts';
 
 const MAX_ENTRIES = 50_000;
 

@@ -1,9 +1,9 @@
 import { PlatformError } from '@svc/contract';
 import type { Volume } from '@svc/contract/rest';
-import { fromE2bId, toE2bId } from '../e2b-address.ts';
-import type { E2bCall } from '../e2b-call.ts';
-import { E2bRefusal } from '../e2b-failure.ts';
-import type { SandboxTokens } from '../sandbox-tokens.ts';
+import { fromE2bId, toE2bId } from '../wire/e2b-address.ts';
+import type { E2bCall } from '../wire/e2b-call.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
+import type { SandboxTokens } from '../wire/sandbox-tokens.ts';
 import type { ControlRoutes } from './control-route.ts';
 import { textOf } from './new-sandbox.ts';
 

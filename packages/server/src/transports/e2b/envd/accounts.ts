@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { ChannelFiles } from '@svc/contract';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 
 /** The user that E2B's clients mean when they name none. */
 const DEFAULT_USER = 'user';

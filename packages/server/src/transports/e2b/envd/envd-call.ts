@@ -1,6 +1,6 @@
 import type { ChannelClient, ChannelFiles } from '@svc/contract';
-import type { SandboxCall } from '../admit-sandbox.ts';
-import type { E2bParts } from '../e2b-parts.ts';
+import type { SandboxCall } from '../wire/admit-sandbox.ts';
+import type { E2bParts } from '../wire/e2b-parts.ts';
 import { Accounts, type Account } from './accounts.ts';
 
 const DEFAULT_KEEP_ALIVE_MS = 90_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import { encodeEnd, encodeEnvelope, readEnvelopes } from './envelopes.ts';
 
 const MAX_BYTES = 1000;

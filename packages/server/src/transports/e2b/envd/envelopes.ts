@@ -1,4 +1,4 @@
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 
 /** Flags and length before each message of a stream. */
 const HEAD_BYTES = 5;

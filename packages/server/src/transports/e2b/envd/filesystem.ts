@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { FileFailed, type ChannelFiles, type FileEntry } from '@svc/contract';
 import { boundedBy } from '../../../processes/explain-failure.ts';
 import { pathFor, type Account, type Accounts } from './accounts.ts';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import { toEntryInfo } from './entry-info.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { textIn, wholeIn, type Message } from './message-fields.ts';

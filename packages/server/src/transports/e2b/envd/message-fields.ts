@@ -1,4 +1,4 @@
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 
 /** Fields of messages in the JSON of protobuf: an absent field has the default of its type. */
 export type Message = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import type { ChannelClient, DetachedEvent, DetachedState } from '@svc/contract';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 
 /** What a client gets of one process. */
 export type ProcessEvent =

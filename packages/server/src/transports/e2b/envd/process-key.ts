@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ChannelClient, DetachedState } from '@svc/contract';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import { messageIn, textIn, wholeIn, type Message } from './message-fields.ts';
 
 /** Keys of processes that E2B's clients started; others are none of theirs. The tag is part of the key, so that nothing is remembered. */

@@ -2,7 +2,7 @@ import { ChannelError, ExecFailed, type ChannelClient, type ChannelFiles } from 
 import { boundedBy } from '../../../processes/explain-failure.ts';
 import { auditedCommand } from '../../../processes/shown-command.ts';
 import { pathFor, type Account } from './accounts.ts';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { withKeepAlive } from './keep-alive.ts';
 import {

@@ -3,18 +3,12 @@ import type { ChannelFiles } from '@svc/contract';
 import type { ChannelWatch, WatchEvent } from '@svc/contract/channel';
 import { boundedBy } from '../../../processes/explain-failure.ts';
 import { pathFor } from './accounts.ts';
-import { ConnectError } from './connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import { toEntryInfo } from './entry-info.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { find } from './filesystem.ts';
+import type { FilesystemEvent } from '../wire/filesystem-event.ts';
 import { booleanIn, textIn, type Message } from './message-fields.ts';
-
-/** A change as E2B's clients read it. */
-export interface FilesystemEvent {
-  readonly name: string;
-  readonly type: string;
-  readonly entry?: object;
-}
 
 const TYPE = {
   created: 'EVENT_TYPE_CREATE',

@@ -4,7 +4,8 @@ import type { EnvdCall } from './envd-call.ts';
 import { withKeepAlive } from './keep-alive.ts';
 import { textIn, type Message } from './message-fields.ts';
 import { closeAfter, openOwn } from './own-channel.ts';
-import { filesystemEvents, startWatch, type FilesystemEvent } from './watch-events.ts';
+import type { FilesystemEvent } from '../wire/filesystem-event.ts';
+import { filesystemEvents, startWatch } from './watch-events.ts';
 
 interface WatchMessage {
   readonly start?: object;

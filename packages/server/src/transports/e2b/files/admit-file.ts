@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { listSandboxesIn } from '../../../store/sandboxes.ts';
 import type { SandboxRecord } from '../../../store/sandboxes.ts';
-import { findRunning, requireToken } from '../admit-sandbox.ts';
-import { SANDBOX_HEADER } from '../e2b-address.ts';
-import { E2bRefusal } from '../e2b-failure.ts';
-import type { E2bParts } from '../e2b-parts.ts';
-import type { SignedLink } from '../sandbox-tokens.ts';
+import { findRunning, requireToken } from '../wire/admit-sandbox.ts';
+import { SANDBOX_HEADER } from '../wire/e2b-address.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
+import type { E2bParts } from '../wire/e2b-parts.ts';
+import type { SignedLink } from '../wire/sandbox-tokens.ts';
 
 /** Bounds the work for a link that names no sandbox. */
 const MAX_TRIED = 1000;

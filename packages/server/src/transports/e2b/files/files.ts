@@ -6,11 +6,11 @@ import { FileFailed, PlatformError, type ChannelClient, type ChannelFiles } from
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
 import { streamBody } from '../../rest/read-body.ts';
-import { enterSandbox } from '../admit-sandbox.ts';
-import { E2bRefusal } from '../e2b-failure.ts';
-import type { E2bParts } from '../e2b-parts.ts';
+import { enterSandbox } from '../wire/admit-sandbox.ts';
+import { E2bRefusal } from '../wire/e2b-failure.ts';
+import type { E2bParts } from '../wire/e2b-parts.ts';
 import { Accounts, pathFor, type Account } from '../envd/accounts.ts';
-import { ConnectError } from '../envd/connect-error.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import { find, isMissing, makeFolder } from '../envd/filesystem.ts';
 import { admitFileRequest } from './admit-file.ts';
 import { isMultipart, readMultipart, type UploadedFile } from './multipart.ts';

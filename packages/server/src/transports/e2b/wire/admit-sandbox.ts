@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authority } from '../../access/authorize-rest.ts';
-import { findOrganization, type OrganizationRecord } from '../../store/organizations.ts';
-import { getSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
-import { TRAFFIC_TOKEN_HEADER } from '../previews/our-credentials.ts';
+import type { Authority } from '../../../access/authorize-rest.ts';
+import { findOrganization, type OrganizationRecord } from '../../../store/organizations.ts';
+import { getSandbox, type SandboxRecord } from '../../../store/sandboxes.ts';
+import { TRAFFIC_TOKEN_HEADER } from '../../previews/our-credentials.ts';
 import { fromE2bId, SANDBOX_HEADER } from './e2b-address.ts';
 import { E2bCall } from './e2b-call.ts';
 import { E2bRefusal, sandboxGone } from './e2b-failure.ts';

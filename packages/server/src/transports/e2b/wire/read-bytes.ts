@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { tooLarge } from '../rest/read-body.ts';
+import { tooLarge } from '../../rest/read-body.ts';
 
 /** A body of bounded size. The request is not destroyed on a refusal, because its rest is read before the answer. */
 export async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {

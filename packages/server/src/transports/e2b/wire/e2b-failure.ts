@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { hasBrokenOff, isCallerGone } from '../http/caller-gone.ts';
-import { describeRestFailure, discardBody, setRetryAfter } from '../http/rest-failure.ts';
+import { hasBrokenOff, isCallerGone } from '../../http/caller-gone.ts';
+import { describeRestFailure, discardBody, setRetryAfter } from '../../http/rest-failure.ts';
 
 /** An answer of E2B's that has no error of ours behind it, in the words and with the status that its clients test for. */
 export class E2bRefusal extends Error {

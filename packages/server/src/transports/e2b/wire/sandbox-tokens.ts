@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Sealer } from '../../secrets/sealer.ts';
+import type { Sealer } from '../../../secrets/sealer.ts';
 
 /**
  * - `envd`: opens processes, files and code of a sandbox; E2B's clients get it with the sandbox and send it as `X-Access-Token`.

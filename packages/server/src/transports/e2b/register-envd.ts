@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { findRunning } from '../admit-sandbox.ts';
-import { E2bRefusal } from '../e2b-failure.ts';
-import type { E2bParts } from '../e2b-parts.ts';
-import { registerFiles } from '../files/files.ts';
-import { registerEnvdRpc } from './register-rpc.ts';
+import { findRunning } from './wire/admit-sandbox.ts';
+import { E2bRefusal } from './wire/e2b-failure.ts';
+import type { E2bParts } from './wire/e2b-parts.ts';
+import { registerFiles } from './files/files.ts';
+import { registerEnvdRpc } from './envd/register-rpc.ts';
 
 /** What E2B's clients expect inside of a sandbox for processes and files. */
 export function registerEnvd(scope: FastifyInstance, parts: E2bParts): void {

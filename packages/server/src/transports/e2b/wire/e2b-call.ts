@@ -9,9 +9,9 @@ import {
   type RestOutput,
 } from '@svc/contract/rest';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authority } from '../../access/authorize-rest.ts';
-import type { RestAnswer, RestDispatch, RestRequest } from '../../dispatch/rest-dispatch.ts';
-import { CALLER_GONE } from '../http/caller-gone.ts';
+import type { Authority } from '../../../access/authorize-rest.ts';
+import type { RestAnswer, RestDispatch, RestRequest } from '../../../dispatch/rest-dispatch.ts';
+import { CALLER_GONE } from '../../http/caller-gone.ts';
 
 const FIRST_FAILURE = 400;
 

@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Authority } from '../../access/authorize-rest.ts';
-import type { FairLimit } from '../../access/fair-limit.ts';
-import type { RestDispatch } from '../../dispatch/rest-dispatch.ts';
-import type { PreviewAddresses } from '../../handlers/previews/preview-place.ts';
-import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
-import type { OpenChannel } from '../../sandboxes/open-channel.ts';
-import type { Database } from '../../store/database.ts';
-import type { EventQueue } from '../channel/event-queue.ts';
-import { claimConnection } from '../http/connection-limit.ts';
-import type { RateLimiter } from '../http/rate-limiter.ts';
-import type { Watchers } from './envd/watchers.ts';
+import type { Authority } from '../../../access/authorize-rest.ts';
+import type { FairLimit } from '../../../access/fair-limit.ts';
+import type { RestDispatch } from '../../../dispatch/rest-dispatch.ts';
+import type { PreviewAddresses } from '../../../handlers/previews/preview-place.ts';
+import type { ChannelPool } from '../../../orchestrator/channel-pool.ts';
+import type { OpenChannel } from '../../../sandboxes/open-channel.ts';
+import type { Database } from '../../../store/database.ts';
+import type { EventQueue } from '../../channel/event-queue.ts';
+import { claimConnection } from '../../http/connection-limit.ts';
+import type { RateLimiter } from '../../http/rate-limiter.ts';
+import type { Watchers } from './watchers.ts';
 import type { SandboxTokens } from './sandbox-tokens.ts';
 
 export interface E2bParts {

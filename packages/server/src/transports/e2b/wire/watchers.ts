@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ConnectError } from './connect-error.ts';
-import type { FilesystemEvent } from './watch-events.ts';
+import type { FilesystemEvent } from './filesystem-event.ts';
 
 /** Of one sandbox at once. */
 const MAX_WATCHERS = 16;

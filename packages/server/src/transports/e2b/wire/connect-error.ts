@@ -1,5 +1,5 @@
 import { ChannelError, ExecFailed, FileFailed, PlatformError } from '@svc/contract';
-import { E2bRefusal } from '../e2b-failure.ts';
+import { E2bRefusal } from './e2b-failure.ts';
 
 /** Codes of the Connect protocol, each with the HTTP status of a call that is not a stream. */
 export const CONNECT_STATUS = {
