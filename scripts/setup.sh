@@ -75,6 +75,7 @@ install_test_clients() {
   # The newest reference client is published for Python alone.
   install_python_clients test/interop/python
   install_python_clients test/clients/e2b/python
+  install_python_clients test/clients/adapters/python
   download_python_packages
 }
 

@@ -25,7 +25,7 @@ const FORBIDDEN_NAMES = new Set([
 ]);
 
 const code = readSources('{packages,test,bench,scripts}/**/*.{ts,tsx,c,h,sh}');
-const documents = readSources('*.md', 'docs/**/*.md', 'packages/**/*.md');
+const documents = readSources('*.md', 'docs/**/*.md', '{adapters,packages}/**/*.md');
 const shipped = code.filter(isShipped);
 
 function offenders(

@@ -1,0 +1,5 @@
+"""Sandboxes of svc as a backend of deepagents."""
+
+from ._sandbox import SvcSandbox
+
+__all__ = ["SvcSandbox"]
