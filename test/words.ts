@@ -82,7 +82,9 @@ const DECLARED =
 export function readTexts(area: Area): readonly SourceFile[] {
   const types = '**/*.{ts,tsx,cjs,mjs,c,h,sh,py,css,html,md}';
   const patterns =
-    area === 'packages' ? [`packages/${types}`] : ['*.md', `{adapters,bench,docs,examples,scripts,test}/${types}`];
+    area === 'packages'
+      ? [`packages/${types}`]
+      : ['*.md', `{adapters,bench,docs,examples,scripts,test}/${types}`];
   return readSources(...patterns).filter(({ path }) => !/^docs\/reference\/|^test\/words\.ts$/.test(path));
 }
 
