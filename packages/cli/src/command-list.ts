@@ -27,11 +27,6 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
       { name: 'logs', summary: 'show what a sandbox wrote', load: () => import('./commands/logs.ts') },
       { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
       {
-        name: 'link',
-        summary: 'make a link to a file of a sandbox',
-        load: () => import('./commands/link.ts'),
-      },
-      {
         name: 'open',
         summary: 'open a port of a sandbox in a browser',
         load: () => import('./commands/open.ts'),
@@ -55,6 +50,11 @@ export const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: [
       { name: 'create', summary: 'make a sandbox, not started', load: () => import('./commands/create.ts') },
       { name: 'ssh', summary: 'a shell in a sandbox', load: () => import('./commands/ssh.ts') },
+      {
+        name: 'link',
+        summary: 'make a link to a file of a sandbox',
+        load: () => import('./commands/link.ts'),
+      },
       {
         name: 'attach',
         summary: 'show what a sandbox writes from now on',
