@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { createReadStream, globSync, readFileSync } from 'node:fs';
-import { access, glob, link, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { createReadStream, existsSync, globSync, readFileSync } from 'node:fs';
+import { glob, link, mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -27,23 +28,46 @@ interface KeptImage {
 
 /**
  * Adds demo images as `svc image build-demo` builds them, which takes a minute. A copy is kept until the sources of the build or the
- * version of Node change; later engines import it.
+ * version of Node change; later engines import it. Test files that need the same images at the same time build them once.
  */
 export async function addDemoImages(engine: TestEngine, ...names: readonly DemoName[]): Promise<void> {
-  const missing: DemoName[] = [];
+  if (!names.every(isKept)) await buildMissing(engine, names);
   for (const name of names) {
-    const isKept = await access(folderOf(name)).then(
-      () => true,
-      () => false,
-    );
-    if (isKept) await importDemoImage(engine, name, `svc/${name}`);
-    else missing.push(name);
+    if (!(await hasImage(engine, name))) await importDemoImage(engine, name, `svc/${name}`);
   }
-  if (missing.length === 0) return;
-  for (const view of await engine.client.images.buildDemoImages({ names: missing })) {
-    const name = missing.find((each) => view.references.includes(`svc/${each}:latest`));
-    if (name !== undefined) await keep(engine, name, view);
+}
+
+async function buildMissing(engine: TestEngine, names: readonly DemoName[]): Promise<void> {
+  await mkdir(KEPT, { recursive: true });
+  const unlock = await lock(join(KEPT, 'lock'));
+  try {
+    const missing = names.filter((name) => !isKept(name));
+    if (missing.length === 0) return;
+    for (const view of await engine.client.images.buildDemoImages({ names: missing })) {
+      const name = missing.find((each) => view.references.includes(`svc/${each}:latest`));
+      if (name !== undefined) await keep(engine, name, view);
+    }
+  } finally {
+    unlock();
   }
+}
+
+/** Waits for the lock, which ends with this process at the latest: `cat` reads its input until then. */
+async function lock(file: string): Promise<() => void> {
+  const holder = spawn('flock', [file, 'sh', '-c', 'echo locked; exec cat'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  await once(holder.stdout, 'data');
+  return () => holder.stdin.end();
+}
+
+function isKept(name: DemoName): boolean {
+  return existsSync(folderOf(name));
+}
+
+async function hasImage({ client }: TestEngine, name: DemoName): Promise<boolean> {
+  const images = await client.images.listImages();
+  return images.some(({ references }) => references.includes(`svc/${name}:latest`));
 }
 
 /** Imports a kept image under another name, with changes to its configuration. */

@@ -55,7 +55,7 @@ test('the control API of Python: life, lists, snapshots, templates and errors', 
     template: [true, false],
     pause: 'SandboxException',
     key: 'AuthenticationException',
-    unknown: 'NotFoundException',
+    unknown: 'SandboxException',
   });
 });
 

@@ -50,6 +50,13 @@ export async function requireProcess(
   const matching = states.filter((state) => (tag === '' ? state.pid === pid : tagOf(state.key) === tag));
   const found = matching.find(({ end }) => end === null) ?? (mayHaveEnded ? matching.at(-1) : undefined);
   if (found !== undefined) return found;
-  const what = tag === '' ? `pid ${pid}` : `tag ${tag}`;
-  throw new ConnectError('not_found', `process with ${what} not found`);
+  throw processNotFound(message);
+}
+
+/** The error for a message that selects a process which is gone. */
+export function processNotFound(message: Message): ConnectError {
+  const selector = messageIn(message, 'process') ?? {};
+  const tag = textIn(selector, 'tag');
+  const what = tag === '' ? `pid ${wholeIn(selector, 'pid')}` : `tag ${tag}`;
+  return new ConnectError('not_found', `process with ${what} not found`);
 }

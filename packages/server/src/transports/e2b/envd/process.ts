@@ -17,7 +17,14 @@ import {
 } from './message-fields.ts';
 import { closeAfter, openOwn } from './own-channel.ts';
 import { endOf, processEvents, timedOut, type ProcessEvent } from './process-events.ts';
-import { isProcessKey, newProcessKey, requireProcess, tagOf, takesStdin } from './process-key.ts';
+import {
+  isProcessKey,
+  newProcessKey,
+  processNotFound,
+  requireProcess,
+  tagOf,
+  takesStdin,
+} from './process-key.ts';
 
 const SIGKILL = 9;
 const SIGTERM = 15;
@@ -153,7 +160,10 @@ export async function sendSignal(call: EnvdCall, message: Message): Promise<obje
     throw new ConnectError('invalid_argument', `signal must be one of ${Object.keys(SIGNALS).join(', ')}`);
   const channel = await call.channel();
   const { key } = await requireProcess(channel, message, { signal: boundedBy(call.signal) });
-  await channel.detached.signal(key, number, BY, boundedBy(call.signal));
+  await channel.detached.signal(key, number, BY, boundedBy(call.signal)).catch((error: unknown) => {
+    // It has exited since it was found.
+    throw error instanceof ChannelError && error.kind === 'refused' ? processNotFound(message) : error;
+  });
   return {};
 }
 
