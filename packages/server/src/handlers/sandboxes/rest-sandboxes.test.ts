@@ -17,6 +17,7 @@ test('a sandbox that is created without a start rests as created and is shown wh
     'isolation',
     'last_failure_message',
     'name',
+    'node',
     'org_id',
     'requested',
     'slug',
