@@ -190,7 +190,7 @@ test('many sandboxes side by side answer, each for itself, and nothing is left o
   assert.deepEqual(left, []);
 });
 
-test('changes are in the audit log, with the token as their actor', async () => {
+test('changes are in the audit log, with the key that got the token as their actor', async () => {
   await sandbox.commands.run('echo audited-command');
   const find = async () => {
     const response = await fetch(`${clients.server.url}/v1/events?limit=100`, {
@@ -200,7 +200,7 @@ test('changes are in the audit log, with the token as their actor', async () => 
     return data.find(({ payload }) => String(payload['command']).includes('audited-command'));
   };
   await waitUntil(async () => (await find()) !== undefined, { what: 'the command is recorded' });
-  assert.deepEqual((await find())?.actor['code'], 'sandbox_access_token');
+  assert.deepEqual((await find())?.actor['kind'], 'api_key');
 });
 
 interface Recorded {

@@ -221,6 +221,21 @@ export async function countCredentials(
   return Number((await query.executeTakeFirstOrThrow()).count);
 }
 
+/** Newest first. Some may have expired. */
+export async function listActiveApiKeyIds(
+  db: Database,
+  organizationId: string,
+  limit: number,
+): Promise<readonly string[]> {
+  const query = db
+    .selectFrom('api_keys')
+    .select(['id', 'created_at'])
+    .where('organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null);
+  const rows = await newestFirst(query, ['created_at', 'id'], { limit, after: null }).execute();
+  return rows.map(({ id }) => id);
+}
+
 /** Tokens that were not revoked, newest first. */
 export async function listTokens(db: Database, userId: string): Promise<readonly CredentialRecord[]> {
   return await db

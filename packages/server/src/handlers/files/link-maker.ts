@@ -1,7 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import { authorize, type Authority } from '../../access/authorize-rest.ts';
-import type { RestCall } from '../../dispatch/rest-call.ts';
-import { findApiKeyById } from '../../store/api-keys-and-tokens.ts';
+import { findApiKeyById, listActiveApiKeyIds } from '../../store/api-keys-and-tokens.ts';
 import type { Database } from '../../store/database.ts';
 import { findOrganization, slugOf, type OrganizationRecord } from '../../store/organizations.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
@@ -12,7 +11,11 @@ const LINKED = { role: 'member', audience: 'both' } as const;
 const OPERATOR = 'operator';
 
 /** Names the credential of a call, as links carry it. */
-export function makerOf({ actor, user, isOperator }: RestCall): string {
+export function makerOf({
+  actor,
+  user,
+  isOperator,
+}: Pick<Authority, 'actor' | 'user' | 'isOperator'>): string {
   if (isOperator) return OPERATOR;
   if (user !== null) return `user.${user.id}`;
   if (actor.kind === 'api_key') return `key.${actor.api_key_id}`;
@@ -39,7 +42,7 @@ export async function authorityOfMaker(
     return { ...(await authorize(database, LINKED, organization.slug, principal)), organization };
   }
   if (kind === OPERATOR || id === SERVER_KEY) {
-    const actor = { kind: 'api_key', api_key_id: SERVER_KEY, name: 'link of the operator' } as const;
+    const actor = { kind: 'api_key', api_key_id: SERVER_KEY, name: 'key of the operator' } as const;
     const isOperator = kind === OPERATOR;
     return { organization, user: null, session: null, role: 'owner', actor, isOperator };
   }
@@ -47,6 +50,16 @@ export async function authorityOfMaker(
   if (key === undefined) throw notAllowed();
   const principal = { kind: 'api_key', ...key, isOperator: false, organization } as const;
   return { ...(await authorize(database, LINKED, undefined, principal)), organization };
+}
+
+/** All that could have made something for the organization as a program: what `makerOf` gives for its keys. */
+export async function listMakers(
+  database: Database,
+  organizationId: string,
+  limit: number,
+): Promise<readonly string[]> {
+  const ids = await listActiveApiKeyIds(database, organizationId, limit);
+  return [OPERATOR, `key.${SERVER_KEY}`, ...ids.map((id) => `key.${id}`)];
 }
 
 const SERVER_KEY = 'server-key';

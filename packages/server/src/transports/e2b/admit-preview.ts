@@ -7,6 +7,7 @@ import type { PreviewAnswer } from '../previews/preview-answer.ts';
 import { LABEL } from './control/own-labels.ts';
 import { fromE2bId } from './wire/e2b-address.ts';
 import type { SandboxTokens } from './wire/sandbox-tokens.ts';
+import { authorityOf } from './wire/token-authority.ts';
 
 const NEEDS_TRAFFIC_TOKEN: PreviewAnswer = {
   status: ERROR_STATUS.forbidden,
@@ -33,7 +34,9 @@ export function admitByE2bId({
     const traffic = sandbox.spec.labels?.[LABEL.traffic];
     if (traffic === 'public') return { sandbox, by: 'id' };
     const token = headers[TRAFFIC_TOKEN_HEADER];
-    if (typeof token === 'string' && tokens.isTokenOf('traffic', sandbox.id, token))
+    const maker =
+      typeof token === 'string' ? tokens.makerOf({ kind: 'traffic', id: sandbox.id }, token) : undefined;
+    if (maker !== undefined && (await authorityOf(database, maker, sandbox)) !== undefined)
       return { sandbox, by: 'id' };
     return traffic === undefined ? { slug: sandbox.slug } : NEEDS_TRAFFIC_TOKEN;
   };

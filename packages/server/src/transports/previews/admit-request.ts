@@ -75,9 +75,9 @@ export async function admitRequest(
 export async function isStillOpen(
   database: Database,
   host: PreviewHost,
-  admission: Admission,
+  admission: Exclude<Admission, { readonly by: 'id' }>,
 ): Promise<boolean> {
-  if (admission.by === 'place' || admission.by === 'id') return true;
+  if (admission.by === 'place') return true;
   const sandbox =
     admission.by === 'token'
       ? await open(database, admission.token, host)

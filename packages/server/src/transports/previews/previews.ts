@@ -139,14 +139,24 @@ export class Previews {
   }
 
   /** Ends WebSockets, and long answers such as server-sent events, when their admission is no longer valid. */
-  #recheck(admission: Admission, host: PreviewHost, { socket }: IncomingMessage): NodeJS.Timeout {
+  #recheck(admission: Admission, host: PreviewHost, { socket, headers }: IncomingMessage): NodeJS.Timeout {
     return setInterval(() => {
-      isStillOpen(this.#parts.database, host, admission).then(
+      this.#isStillOpen(admission, host, headers).then(
         (isOpen) => isOpen || socket.destroy(),
         // An unavailable store is no reason to disconnect the client.
         () => undefined,
       );
     }, this.#parts.recheckMs ?? RECHECK_MS);
+  }
+
+  async #isStillOpen(
+    admission: Admission,
+    host: PreviewHost,
+    headers: IncomingMessage['headers'],
+  ): Promise<boolean> {
+    if (admission.by !== 'id') return await isStillOpen(this.#parts.database, host, admission);
+    const now = await this.#parts.admitById?.(host, headers);
+    return now !== undefined && 'by' in now;
   }
 
   /** Counts the stream for the organization of the sandbox, not for the visitor. */

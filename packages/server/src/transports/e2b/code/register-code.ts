@@ -33,8 +33,8 @@ export function registerCode(scope: FastifyInstance, parts: E2bParts): void {
     (kinds: Parameters<typeof requireToken>[3], work: Work) =>
     async (request: FastifyRequest, reply: FastifyReply) => {
       const sandbox = await findRunning(parts, request);
-      requireToken(parts, request, sandbox, kinds);
-      return await work(await enterSandbox(parts, sandbox, { request, reply }), request, reply);
+      const authority = await requireToken(parts, request, sandbox, kinds);
+      return await work(enterSandbox(parts, { sandbox, authority }, { request, reply }), request, reply);
     };
   scope.post(
     '/execute',

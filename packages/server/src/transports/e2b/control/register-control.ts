@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badField, type RestDispatch } from '../../../dispatch/rest-dispatch.ts';
+import { makerOf } from '../../../handlers/files/link-maker.ts';
 import { readJsonBody } from '../../rest/read-body.ts';
 import { E2bCall } from '../wire/e2b-call.ts';
 import { admitCall, type E2bParts } from '../wire/e2b-parts.ts';
@@ -47,11 +48,13 @@ async function answer(
   const authority = await admit('sandboxes.list');
   admitCall(parts, { authority, request, reply });
   const call = new E2bCall(dispatch, { request, reply }, admit);
+  const by = makerOf(authority);
   const body = NO_BODY_METHODS.has(request.method) ? {} : await readBody(parts, request);
   return send(
     reply,
     await handler(parts, {
       call,
+      tokenOf: (target) => parts.tokens.tokenOf(target, by),
       params: request.params as Record<string, string>,
       query: textsOf(request.query),
       body,

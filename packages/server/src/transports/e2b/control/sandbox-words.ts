@@ -1,7 +1,7 @@
 import type { RestOutput, RestOperations } from '@svc/contract/rest';
 import type { PreviewAddresses } from '../../../handlers/previews/preview-place.ts';
 import { toE2bId } from '../wire/e2b-address.ts';
-import type { SandboxTokens } from '../wire/sandbox-tokens.ts';
+import type { TokenOf } from './control-route.ts';
 import { LABEL, metadataOf } from './own-labels.ts';
 
 export type OwnSandbox = RestOutput<RestOperations['sandboxes.get']>;
@@ -14,17 +14,17 @@ const CLIENT_ID = 'svc';
 const NO_END = '9999-12-31T23:59:59.000Z';
 
 export interface SandboxWordsParts {
-  readonly tokens: SandboxTokens;
+  readonly tokenOf: TokenOf;
   /** Null: ports of sandboxes have no addresses. */
   readonly previews: PreviewAddresses | null;
 }
 
 /** The answer to a create or connect, with the tokens for what is inside. */
-export function toSandbox({ tokens, previews }: SandboxWordsParts, sandbox: OwnSandbox) {
+export function toSandbox({ tokenOf, previews }: SandboxWordsParts, sandbox: OwnSandbox) {
   return {
     ...identityOf(sandbox),
-    envdAccessToken: tokens.tokenOf('envd', sandbox.id),
-    trafficAccessToken: tokens.tokenOf('traffic', sandbox.id),
+    envdAccessToken: tokenOf({ kind: 'envd', id: sandbox.id }),
+    trafficAccessToken: tokenOf({ kind: 'traffic', id: sandbox.id }),
     domain: domainOf(previews),
   };
 }
@@ -46,7 +46,7 @@ export function toListed(sandbox: OwnSandbox) {
 export function toDetail(parts: SandboxWordsParts, sandbox: OwnSandbox, volumes: readonly Mounted[]) {
   return {
     ...toListed(sandbox),
-    envdAccessToken: parts.tokens.tokenOf('envd', sandbox.id),
+    envdAccessToken: parts.tokenOf({ kind: 'envd', id: sandbox.id }),
     domain: domainOf(parts.previews),
     lifecycle: { autoResume: false, onTimeout: 'kill' },
     allowInternetAccess: allowsInternet(sandbox),

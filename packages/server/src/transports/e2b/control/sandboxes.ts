@@ -26,10 +26,10 @@ export const sandboxRoutes: ControlRoutes = {
   'POST /v2/sandboxes': create,
   'GET /sandboxes': listRunning,
   'GET /v2/sandboxes': listRunning,
-  'GET /sandboxes/:id': async (parts, { call, params }) => {
+  'GET /sandboxes/:id': async ({ previews }, { call, tokenOf, params }) => {
     const sandbox = await requireRunning(call, params);
     const volumes = await call.rest('sandboxes.volumes', { params: { sandbox_id: sandbox.id } });
-    return { status: 200, body: toDetail(parts, sandbox, volumes) };
+    return { status: 200, body: toDetail({ previews, tokenOf }, sandbox, volumes) };
   },
   'DELETE /sandboxes/:id': async (_parts, { call, params }) => {
     const { id } = await requireSandbox(call, params);
@@ -85,7 +85,8 @@ function refuse(sentence: string): ControlHandler {
 }
 
 async function create(parts: Parameters<ControlHandler>[0], request: ControlRequest): Promise<ControlAnswer> {
-  const { call, idempotencyKey: key, identity } = request;
+  const { call, tokenOf, idempotencyKey: key, identity } = request;
+  const { previews } = parts;
   const body = await readNewSandbox(request.body, call);
   const query = { start: true, wait_for: 'running', wait_timeout: START_WAIT_SECONDS } as const;
   let made: OwnSandbox;
@@ -97,7 +98,7 @@ async function create(parts: Parameters<ControlHandler>[0], request: ControlRequ
     if (call.signal.aborted && key === null) await removeByName(call, body.name);
     throw error;
   }
-  if (made.status === 'running') return { status: 201, body: toSandbox(parts, made) };
+  if (made.status === 'running') return { status: 201, body: toSandbox({ previews, tokenOf }, made) };
   const failure =
     made.status === 'starting' ? TOO_SLOW : await failureOf(parts, made, body.labels?.[LABEL.template] ?? '');
   await removeByName(call, made.name);
@@ -132,12 +133,12 @@ async function removeByName(call: E2bCall, name: string): Promise<void> {
 
 /** A sandbox that runs is only ever given more time. */
 async function connect(
-  parts: Parameters<ControlHandler>[0],
-  { call, params, body }: ControlRequest,
+  { previews }: Parameters<ControlHandler>[0],
+  { call, tokenOf, params, body }: ControlRequest,
 ): Promise<ControlAnswer> {
   const sandbox = await requireRunning(call, params);
   const seconds = secondsOf(body['timeout'], 'timeout');
-  return { status: 200, body: toSandbox(parts, await lengthen(call, sandbox, seconds)) };
+  return { status: 200, body: toSandbox({ previews, tokenOf }, await lengthen(call, sandbox, seconds)) };
 }
 
 async function lengthen(call: E2bCall, sandbox: OwnSandbox, seconds: number): Promise<OwnSandbox> {

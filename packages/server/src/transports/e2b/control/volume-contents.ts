@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { PlatformError } from '@svc/contract';
 import type { VolumeFileInfo } from '@svc/contract/rest';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Authority } from '../../../access/authorize-rest.ts';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
 import { findOrganization } from '../../../store/organizations.ts';
 import { findSlugOfVolume } from '../../../store/volumes.ts';
@@ -12,6 +11,7 @@ import { fromE2bId } from '../wire/e2b-address.ts';
 import { E2bCall } from '../wire/e2b-call.ts';
 import { E2bRefusal, notOffered } from '../wire/e2b-failure.ts';
 import { admitCall, type E2bParts } from '../wire/e2b-parts.ts';
+import { authorityOf } from '../wire/token-authority.ts';
 
 const MAX_ENTRIES = 50_000;
 
@@ -53,23 +53,22 @@ async function admit(parts: E2bParts, request: FastifyRequest, reply: FastifyRep
   // The routes have this parameter.
   const id = fromE2bId((request.params as { readonly id: string }).id);
   const token = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  if (id === undefined || token === undefined || !parts.tokens.isTokenOf('volume', id, token))
-    throw new E2bRefusal(401, 'The token does not open this volume');
+  const by =
+    id === undefined || token === undefined ? undefined : parts.tokens.makerOf({ kind: 'volume', id }, token);
+  if (id === undefined || by === undefined) throw notOpened();
   const slug = await findSlugOfVolume(parts.database, id);
   const organization = slug === undefined ? undefined : await findOrganization(parts.database, slug);
   if (organization === undefined) throw new E2bRefusal(404, 'There is no such volume');
-  const authority: Authority = {
-    organization,
-    user: null,
-    session: null,
-    role: 'member',
-    actor: { kind: 'system', code: 'volume_access_token', label: `Access token of volume ${id}` },
-    isOperator: false,
-  };
+  const authority = await authorityOf(parts.database, by, { organizationId: organization.id });
+  if (authority === undefined) throw notOpened();
   admitCall(parts, { authority, request, reply });
   const call = new E2bCall(parts.dispatch, { request, reply }, async () => await Promise.resolve(authority));
   const query = request.query as Readonly<Record<string, string>>;
   return { call, id, path: posix.join('/', query['path'] ?? '').slice(1), query };
+}
+
+function notOpened(): E2bRefusal {
+  return new E2bRefusal(401, 'The token does not open this volume');
 }
 
 async function readFile({ call, id, path }: Contents, _request: FastifyRequest, reply: FastifyReply) {

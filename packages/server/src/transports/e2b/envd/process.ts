@@ -263,11 +263,11 @@ async function configOf(files: ChannelFiles, pid: number, signal: AbortSignal): 
 
 /** Written beside the start; a process whose start cannot be recorded is killed. */
 async function noteStart(
-  { of: { sandbox, organization, authority, call }, parts }: EnvdCall,
+  { of: { sandbox, authority, call }, parts }: EnvdCall,
   exec: { readonly command: string; readonly user: string; readonly tty: boolean },
 ): Promise<void> {
   await parts.events.append({
-    organizationId: organization.id,
+    organizationId: authority.organization.id,
     type: 'exec_started',
     category: 'exec',
     actor: authority.actor,

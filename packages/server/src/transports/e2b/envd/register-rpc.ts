@@ -104,7 +104,7 @@ class EnvdRpc {
     try {
       const call = await this.#enter(request, reply);
       requireType(request, STREAM_TYPE);
-      reply.raw.once('close', this.#parts.streams.enter(call.of.organization.slug));
+      reply.raw.once('close', this.#parts.streams.enter(call.of.authority.organization.slug));
       const content = Readable.from(this.#envelopes(method, call, request), { objectMode: false });
       return await reply.header('content-type', STREAM_TYPE).send(content);
     } catch (error) {
@@ -127,8 +127,8 @@ class EnvdRpc {
 
   async #enter(request: FastifyRequest, reply: FastifyReply): Promise<EnvdCall> {
     const sandbox = await findRunning(this.#parts, request);
-    requireToken(this.#parts, request, sandbox, ['envd']);
-    const admitted = await enterSandbox(this.#parts, sandbox, { request, reply });
+    const authority = await requireToken(this.#parts, request, sandbox, ['envd']);
+    const admitted = enterSandbox(this.#parts, { sandbox, authority }, { request, reply });
     return new EnvdCall(this.#parts, admitted, request.headers);
   }
 

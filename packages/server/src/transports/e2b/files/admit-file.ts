@@ -1,49 +1,72 @@
 import type { FastifyRequest } from 'fastify';
 import { listSandboxesIn } from '../../../store/sandboxes.ts';
 import type { SandboxRecord } from '../../../store/sandboxes.ts';
-import { findRunning, requireToken } from '../wire/admit-sandbox.ts';
+import { MAX_API_KEYS } from '../../../accounting/caps.ts';
+import { listMakers } from '../../../handlers/files/link-maker.ts';
+import { findRunning, requireToken, type SandboxCall } from '../wire/admit-sandbox.ts';
 import { SANDBOX_HEADER } from '../wire/e2b-address.ts';
 import { E2bRefusal } from '../wire/e2b-failure.ts';
 import type { E2bParts } from '../wire/e2b-parts.ts';
 import type { SignedLink } from '../wire/sandbox-tokens.ts';
+import { authorityOf } from '../wire/token-authority.ts';
 
-/** Bounds the work for a link that names no sandbox. */
-const MAX_TRIED = 1000;
+/** Tokens that are tried for a link that names no sandbox, and the part of them that may be of one organization. */
+const MAX_TRIED = 10_000;
+const MAX_TRIED_OF_ORGANIZATION = 2000;
+/** The keys of an organization are looked up, which costs as much as so many tokens. */
+const LOOK_UP_COST = 100;
 const MS_PER_SECOND = 1000;
+
+type Admitted = Pick<SandboxCall, 'sandbox' | 'authority'>;
 
 /** The sandbox of a request for a file, which carries its token or is signed with it. */
 export async function admitFileRequest(
   parts: E2bParts,
   request: FastifyRequest,
   operation: SignedLink['operation'],
-): Promise<SandboxRecord> {
+): Promise<Admitted> {
   const link = readLink(request, operation);
   const isNamed = request.headers[SANDBOX_HEADER] !== undefined;
-  const sandbox =
-    isNamed || link === null ? await findRunning(parts, request) : await findSigned(parts, link);
   if (link === null) {
-    requireToken(parts, request, sandbox, ['envd']);
-    return sandbox;
+    const sandbox = await findRunning(parts, request);
+    return { sandbox, authority: await requireToken(parts, request, sandbox, ['envd']) };
   }
-  if (!parts.tokens.isSignedFor(sandbox.id, link)) throw refuse('invalid signature');
+  const running = isNamed ? [await findRunning(parts, request)] : await listRunning(parts);
+  const admitted = await findSigned(parts, link, running);
   if (link.expiration !== null && !(Number(link.expiration) * MS_PER_SECOND > Date.now()))
     throw refuse('signature is already expired');
-  return sandbox;
+  return admitted;
 }
 
 /** A link over one address for all sandboxes does not say whose it is, so the tokens of those that run are tried. */
-async function findSigned(
-  { database, tokens, rateLimiter }: E2bParts,
-  link: SignedLink,
-): Promise<SandboxRecord> {
+async function listRunning({ database, rateLimiter }: E2bParts): Promise<readonly SandboxRecord[]> {
   // Shared by all links of this kind: nothing is known of their callers yet.
   rateLimiter?.take('signed links', null);
-  const running = await listSandboxesIn(database, ['running']);
-  if (running.length > MAX_TRIED)
-    throw refuse('the link does not say of which sandbox it is; use E2B_DOMAIN instead of E2B_SANDBOX_URL');
-  const found = running.find(({ id }) => tokens.isSignedFor(id, link));
-  if (found === undefined) throw refuse('invalid signature');
-  return found;
+  return await listSandboxesIn(database, ['running']);
+}
+
+/** A signature does not say whose token it was made with, so those of the keys that are good are tried. */
+async function findSigned(
+  { database, tokens }: E2bParts,
+  link: SignedLink,
+  running: readonly SandboxRecord[],
+): Promise<Admitted> {
+  let triedOfAll = 0;
+  for (const [organizationId, sandboxes] of Map.groupBy(running, (each) => each.organizationId)) {
+    const makers = await listMakers(database, organizationId, MAX_API_KEYS);
+    let triedOfThis = LOOK_UP_COST;
+    for (const sandbox of sandboxes) {
+      triedOfThis += makers.length;
+      if (triedOfThis > MAX_TRIED_OF_ORGANIZATION) break;
+      const by = tokens.signerOf(sandbox.id, link, makers);
+      const authority = by === undefined ? undefined : await authorityOf(database, by, sandbox);
+      if (authority !== undefined) return { sandbox, authority };
+    }
+    triedOfAll += triedOfThis;
+    if (triedOfAll > MAX_TRIED)
+      throw refuse('the link does not say of which sandbox it is; use E2B_DOMAIN instead of E2B_SANDBOX_URL');
+  }
+  throw refuse('invalid signature');
 }
 
 /** Null: the request is not signed. */

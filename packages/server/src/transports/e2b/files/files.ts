@@ -54,8 +54,8 @@ async function download(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const { path, user } = readQuery(request);
-  const sandbox = await admitFileRequest(parts, request, 'read');
-  const { call } = await enterSandbox(parts, sandbox, { request, reply });
+  const admitted = await admitFileRequest(parts, request, 'read');
+  const { call, sandbox } = enterSandbox(parts, admitted, { request, reply });
   const channel = await openOwn(parts, sandbox.id, call.signal, reply);
   const accounts = await Accounts.read(channel.files, call.signal);
   const place = pathFor(accounts.require(user), path);
@@ -77,8 +77,8 @@ async function download(
 
 async function upload(parts: E2bParts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { path, user } = readQuery(request);
-  const sandbox = await admitFileRequest(parts, request, 'write');
-  const { call } = await enterSandbox(parts, sandbox, { request, reply });
+  const admitted = await admitFileRequest(parts, request, 'write');
+  const { call, sandbox } = enterSandbox(parts, admitted, { request, reply });
   const channel = await openOwn(parts, sandbox.id, call.signal, reply);
   const accounts = await Accounts.read(channel.files, call.signal);
   const account = accounts.require(user);

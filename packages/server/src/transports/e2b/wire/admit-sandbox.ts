@@ -1,6 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Authority } from '../../../access/authorize-rest.ts';
-import { findOrganization, type OrganizationRecord } from '../../../store/organizations.ts';
 import { getSandbox, type SandboxRecord } from '../../../store/sandboxes.ts';
 import { TRAFFIC_TOKEN_HEADER } from '../../previews/our-credentials.ts';
 import { fromE2bId, SANDBOX_HEADER } from './e2b-address.ts';
@@ -8,12 +6,12 @@ import { E2bCall } from './e2b-call.ts';
 import { E2bRefusal, sandboxGone } from './e2b-failure.ts';
 import { admitCall, type E2bParts } from './e2b-parts.ts';
 import type { TokenKind } from './sandbox-tokens.ts';
+import { authorityOf, type TokenAuthority } from './token-authority.ts';
 
 /** A request that reached a running sandbox, and may. */
 export interface SandboxCall {
   readonly sandbox: SandboxRecord;
-  readonly organization: OrganizationRecord;
-  readonly authority: Authority;
+  readonly authority: TokenAuthority;
   readonly call: E2bCall;
 }
 
@@ -35,16 +33,21 @@ export async function findRunning(
   return sandbox;
 }
 
-/** @param kinds the tokens that open what is asked for. @throws E2bRefusal 401 without one of them */
-export function requireToken(
-  { tokens }: Pick<E2bParts, 'tokens'>,
+/**
+ * @param kinds the tokens that open what is asked for
+ * @throws E2bRefusal 401 without one of them, and when the key that it was given to was revoked
+ */
+export async function requireToken(
+  { tokens, database }: Pick<E2bParts, 'tokens' | 'database'>,
   { headers }: Pick<FastifyRequest, 'headers'>,
-  { id }: Pick<SandboxRecord, 'id'>,
+  sandbox: SandboxRecord,
   kinds: readonly Exclude<TokenKind, 'volume'>[],
-): void {
+): Promise<TokenAuthority> {
   for (const kind of kinds) {
     const token = headers[TOKEN_HEADER[kind]];
-    if (typeof token === 'string' && tokens.isTokenOf(kind, id, token)) return;
+    const by = typeof token === 'string' ? tokens.makerOf({ kind, id: sandbox.id }, token) : undefined;
+    const authority = by === undefined ? undefined : await authorityOf(database, by, sandbox);
+    if (authority !== undefined) return authority;
   }
   throw new E2bRefusal(
     401,
@@ -52,23 +55,13 @@ export function requireToken(
   );
 }
 
-/** Counts the request for the organization of the sandbox; the caller is known by its token alone. */
-export async function enterSandbox(
+/** Counts the request for the organization of the sandbox. */
+export function enterSandbox(
   parts: E2bParts,
-  sandbox: SandboxRecord,
+  { sandbox, authority }: Pick<SandboxCall, 'sandbox' | 'authority'>,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-): Promise<SandboxCall> {
-  const organization = await findOrganization(parts.database, sandbox.namespace);
-  if (organization === undefined) throw sandboxGone(sandbox.id);
-  const authority: Authority = {
-    organization,
-    user: null,
-    session: null,
-    role: 'member',
-    actor: { kind: 'system', code: 'sandbox_access_token', label: `Access token of ${sandbox.name}` },
-    isOperator: false,
-  };
+): SandboxCall {
   admitCall(parts, { authority, request, reply });
   const call = new E2bCall(parts.dispatch, { request, reply }, async () => await Promise.resolve(authority));
-  return { sandbox, organization, authority, call };
+  return { sandbox, authority, call };
 }

@@ -8,9 +8,18 @@ import type { Sealer } from '../../../secrets/sealer.ts';
  */
 export type TokenKind = 'envd' | 'traffic' | 'volume';
 
+/** What a token opens. */
+export interface TokenTarget {
+  readonly kind: TokenKind;
+  /** Of the sandbox or the volume. */
+  readonly id: string;
+}
+
+const SEPARATOR = '~';
+
 /**
- * Tokens of E2B's clients. Derived from the id and the keys of the server, so that nothing is stored: a token is valid as long as its
- * sandbox or volume exists.
+ * Tokens of E2B's clients. Each names the credential that it was given to (`makerOf`), so that it ends with it, and is derived from
+ * the id and the keys of the server, so that nothing is stored.
  */
 export class SandboxTokens {
   readonly #sealer: Pick<Sealer, 'mark' | 'isMarkOf'>;
@@ -19,22 +28,29 @@ export class SandboxTokens {
     this.#sealer = sealer;
   }
 
-  tokenOf(kind: TokenKind, id: string): string {
-    return this.#sealer.mark(id, contextOf(kind));
+  tokenOf({ kind, id }: TokenTarget, by: string): string {
+    return `${by}${SEPARATOR}${this.#sealer.mark(textOf(id, by), contextOf(kind))}`;
   }
 
-  isTokenOf(kind: TokenKind, id: string, token: string): boolean {
-    return this.#sealer.isMarkOf(token, id, contextOf(kind));
+  /** The credential that a token was given to; undefined when it does not open this. The caller checks that the credential is good. */
+  makerOf({ kind, id }: TokenTarget, token: string): string | undefined {
+    const at = token.indexOf(SEPARATOR);
+    if (at < 0) return undefined;
+    const by = token.slice(0, at);
+    return this.#sealer.isMarkOf(token.slice(at + 1), textOf(id, by), contextOf(kind)) ? by : undefined;
   }
 
-  /** Whether a link to a file was signed with the token of this sandbox. */
-  isSignedFor(sandboxId: string, link: SignedLink): boolean {
+  /** The credential with whose token of this sandbox a link to a file was signed, of those that are tried. */
+  signerOf(sandboxId: string, link: SignedLink, tried: readonly string[]): string | undefined {
     const { path, operation, user, expiration, signature } = link;
-    const words = [path, operation, user, this.tokenOf('envd', sandboxId)];
-    const text = [...words, ...(expiration === null ? [] : [expiration])].join(':');
-    const hash = createHash('sha256').update(text).digest('base64').replace(/=+$/, '');
-    const [made, given] = [Buffer.from(`v1_${hash}`), Buffer.from(signature)];
-    return made.length === given.length && timingSafeEqual(made, given);
+    const given = Buffer.from(signature);
+    return tried.find((by) => {
+      const words = [path, operation, user, this.tokenOf({ kind: 'envd', id: sandboxId }, by)];
+      const text = [...words, ...(expiration === null ? [] : [expiration])].join(':');
+      const hash = createHash('sha256').update(text).digest('base64').replace(/=+$/, '');
+      const made = Buffer.from(`v1_${hash}`);
+      return made.length === given.length && timingSafeEqual(made, given);
+    });
   }
 }
 
@@ -45,6 +61,11 @@ export interface SignedLink {
   /** As it is in the link; null: the link does not expire. */
   readonly expiration: string | null;
   readonly signature: string;
+}
+
+/** Both parts in places of their own, so that no two targets have the same text. */
+function textOf(id: string, by: string): string {
+  return JSON.stringify([id, by]);
 }
 
 function contextOf(kind: TokenKind): string {
