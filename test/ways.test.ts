@@ -28,6 +28,7 @@ test('ARCHITECTURE.md has each way, of 4 to 12 files', () => {
       'A start over JSON-RPC',
       'An exec over the command channel',
       'runCode',
+      "A command by E2B's SDK",
       'A request with a secret',
       'A page of the dashboard',
       'svc run',
