@@ -192,18 +192,28 @@ test('many sandboxes side by side answer, each for itself, and nothing is left o
 
 test('changes are in the audit log, with the key that got the token as their actor', async () => {
   await sandbox.commands.run('echo audited-command');
+  await sandbox.files.write('/tmp/audited-file', 'four');
+  await sandbox.files.makeDir('/tmp/audited-folder');
+  await sandbox.files.rename('/tmp/audited-file', '/tmp/audited-moved');
+  await sandbox.files.remove('/tmp/audited-folder');
   const find = async () => {
     const response = await fetch(`${clients.server.url}/v1/events?limit=100`, {
       headers: { authorization: `Bearer ${clients.options.apiKey}` },
     });
     const { data } = (await response.json()) as { readonly data: readonly Recorded[] };
-    return data.find(({ payload }) => String(payload['command']).includes('audited-command'));
+    return data.filter(({ payload }) => JSON.stringify(payload).includes('audited'));
   };
-  await waitUntil(async () => (await find()) !== undefined, { what: 'the command is recorded' });
-  assert.deepEqual((await find())?.actor['kind'], 'api_key');
+  // The command is recorded beside its start.
+  await waitUntil(async () => (await find()).length === 5, { what: 'all are recorded' });
+  const found = (await find()).toReversed();
+  assert.deepEqual(new Set(found.map(({ actor }) => actor['kind'])), new Set(['api_key']));
+  assert.deepEqual(new Set(found.map(({ event_type: type }) => type)).size, 5);
+  const written = found.find(({ event_type: type }) => type === 'file_written')?.payload;
+  assert.deepEqual([written?.['path'], written?.['bytes']], ['/tmp/audited-file', 4]);
 });
 
 interface Recorded {
+  readonly event_type: string;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly actor: Readonly<Record<string, unknown>>;
 }

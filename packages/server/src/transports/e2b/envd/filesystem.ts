@@ -3,6 +3,7 @@ import { FileFailed, type ChannelFiles, type FileEntry } from '@svc/contract';
 import { boundedBy } from '../../../processes/explain-failure.ts';
 import { pathFor, type Account, type Accounts } from './accounts.ts';
 import { ConnectError } from '../wire/connect-error.ts';
+import { noteFile } from '../wire/note-file.ts';
 import { toEntryInfo } from './entry-info.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { textIn, wholeIn, type Message } from './message-fields.ts';
@@ -47,6 +48,7 @@ export async function makeDir(call: EnvdCall, message: Message): Promise<object>
   if (found !== undefined)
     throw new ConnectError('invalid_argument', `path already exists but it is not a directory: ${path}`);
   await makeFolder(place.files, path, place.account, call.signal);
+  await noteFile(call.parts, call.of, { type: 'folder_created', path });
   return { entry: await describe(place, path, call) };
 }
 
@@ -56,6 +58,7 @@ export async function move(call: EnvdCall, message: Message): Promise<object> {
   await place.files.stat(source, { followSymlink: false }, boundedBy(call.signal)).catch(explain(source));
   await makeFolder(place.files, posix.dirname(destination), place.account, call.signal);
   await place.files.rename(source, destination, call.signal).catch(explain(source));
+  await noteFile(call.parts, call.of, { type: 'file_moved', from: source, to: destination });
   return { entry: await describe(place, destination, call) };
 }
 
@@ -65,8 +68,10 @@ export async function remove(call: EnvdCall, message: Message): Promise<object> 
   const path = pathIn(place, message, 'path');
   const found = await find(place.files, path, call.signal, { followSymlink: false });
   if (found === undefined) return {};
-  if (found.kind === 'dir') await place.files.removeDir(path, { recursive: true }, call.signal);
+  const recursive = found.kind === 'dir';
+  if (recursive) await place.files.removeDir(path, { recursive: true }, call.signal);
   else await place.files.remove(path, call.signal);
+  await noteFile(call.parts, call.of, { type: 'file_removed', path, recursive });
   return {};
 }
 

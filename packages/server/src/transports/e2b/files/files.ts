@@ -11,6 +11,7 @@ import { E2bRefusal } from '../wire/e2b-failure.ts';
 import type { E2bParts } from '../wire/e2b-parts.ts';
 import { Accounts, pathFor, type Account } from '../envd/accounts.ts';
 import { ConnectError } from '../wire/connect-error.ts';
+import { noteFile } from '../wire/note-file.ts';
 import { find, isMissing, makeFolder } from '../envd/filesystem.ts';
 import { admitFileRequest } from './admit-file.ts';
 import { isMultipart, readMultipart, type UploadedFile } from './multipart.ts';
@@ -78,7 +79,8 @@ async function download(
 async function upload(parts: E2bParts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { path, user } = readQuery(request);
   const admitted = await admitFileRequest(parts, request, 'write');
-  const { call, sandbox } = enterSandbox(parts, admitted, { request, reply });
+  const entered = enterSandbox(parts, admitted, { request, reply });
+  const { call, sandbox } = entered;
   const channel = await openOwn(parts, sandbox.id, call.signal, reply);
   const accounts = await Accounts.read(channel.files, call.signal);
   const account = accounts.require(user);
@@ -91,7 +93,8 @@ async function upload(parts: E2bParts, request: FastifyRequest, reply: FastifyRe
         400,
         `you cannot upload multiple files to the same path '${place}' in one upload request`,
       );
-    await write(channel.files, place, content, { account, signal: call.signal });
+    const bytes = await write(channel.files, place, content, { account, signal: call.signal });
+    await noteFile(parts, entered, { type: 'file_written', path: place, bytes });
     written.push({ name: posix.basename(place), type: 'file', path: place });
   }
   return await reply.header('content-type', 'application/json').send(JSON.stringify(written));
@@ -107,23 +110,31 @@ async function* filesIn(
   else throw badField('path', 'must be given in the query when the body is the file');
 }
 
-/** What was begun is not left behind; a file that was there before is overwritten from its beginning. */
+/** What was begun is not left behind; a file that was there before is overwritten from its beginning. @returns bytes */
 async function write(
   files: ChannelFiles,
   path: string,
   content: AsyncIterable<Uint8Array>,
   { account, signal }: { readonly account: Account; readonly signal: AbortSignal },
-): Promise<void> {
+): Promise<number> {
   const found = await find(files, path, signal);
   if (found?.kind === 'dir') throw new E2bRefusal(400, `path '${path}' is a directory`);
   await makeFolder(files, posix.dirname(path), account, signal);
+  let bytes = 0;
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of content) {
+      bytes += chunk.length;
+      yield chunk;
+    }
+  }
   try {
-    await files.writeFile(path, content, found === undefined ? { mode: FILE_MODE } : {}, signal);
+    await files.writeFile(path, counted(), found === undefined ? { mode: FILE_MODE } : {}, signal);
   } catch (error) {
     if (found === undefined) await files.remove(path).catch(() => undefined);
     throw error;
   }
   await files.setStat(path, { uid: account.uid, gid: account.gid }, {}, signal);
+  return bytes;
 }
 
 /** @throws E2bRefusal for an encoding that is not known */
