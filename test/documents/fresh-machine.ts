@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
-import { addPython, copyProgram, importNode } from '../engine/interpreter-images.ts';
+import { addGit, addPython, copyProgram, importNode } from '../engine/interpreter-images.ts';
 import { SupervisedServer } from '../e2e/supervised-server.ts';
 import { importChanged } from '../engine/image-fixture.ts';
 
@@ -100,6 +100,7 @@ export class FreshMachine {
     await importNode(engine, 'svc/node');
     await importChanged(engine, 'svc/python', async (root) => {
       await addPython(root);
+      await addGit(root);
       await copyProgram(root, '/bin/bash', 'bash');
       await writeFile(join(root, 'etc/os-release'), 'NAME=demo\n');
     });

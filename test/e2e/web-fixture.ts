@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import { inNamespace } from '../../packages/engine/src/testing/command.ts';
 import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
+import type { Mirror } from '../../packages/engine/src/testing/serve-mirror.ts';
 import { importChanged } from '../engine/image-fixture.ts';
 import { TestServer } from './start-server.ts';
 
@@ -28,9 +29,11 @@ export interface Web {
 /** An image that has curl. */
 export const WITH_CURL = 'svc/clients';
 
-export async function startWeb(undo: AsyncDisposableStack): Promise<Web> {
+/** With a mirror its hosts serve that too. */
+export async function startWeb(undo: AsyncDisposableStack, mirror?: Mirror): Promise<Web> {
   const internet = undo.use(await startInternet());
-  const [program, ...line] = inNamespace(internet.namespace, process.execPath, HTTPS);
+  const served = mirror === undefined ? [] : [mirror.folder, mirror.password];
+  const [program, ...line] = inNamespace(internet.namespace, process.execPath, HTTPS, ...served);
   const child = spawn(program, line, { stdio: ['ignore', 'pipe', 'inherit'] });
   undo.defer(() => void child.kill('SIGKILL'));
   const said: string[] = [];

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { appendFile, chown, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { appendFile, chown, cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Patch } from '@svc/contract';
-import { addPython, copyLibraries, copyProgram } from './interpreter-images.ts';
+import { addGit, addPython, copyLibraries, copyProgram } from './interpreter-images.ts';
 import { addCurlAndNode, API, EVIL, HttpsInternet, PLACEHOLDER, VALUE } from './https-internet.ts';
 import { addPythonPackages, GREETING, makeMirror } from './make-mirror.ts';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
@@ -184,13 +184,7 @@ async function addClients(root: string): Promise<void> {
   await addCurlAndNode(root);
   await addPython(root);
   await addPythonPackages(root);
-  await copyProgram(root, '/usr/bin/git', 'git');
-  const gitCore = '/usr/lib/git-core';
-  await mkdir(join(root, gitCore), { recursive: true });
-  await symlink('/usr/bin/git', join(root, gitCore, 'git'));
-  await cp(`${gitCore}/git-remote-http`, join(root, gitCore, 'git-remote-http'));
-  await symlink('git-remote-http', join(root, gitCore, 'git-remote-https'));
-  await copyLibraries(root, `${gitCore}/git-remote-http`);
+  await addGit(root);
   await addApt(root);
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readdir, realpath } from 'node:fs/promises';
+import { cp, mkdir, readdir, realpath, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { importChanged } from './image-fixture.ts';
@@ -30,6 +30,18 @@ export async function addPython(root: string): Promise<void> {
 /** Image `node` from the one that runs this. */
 export async function importNode(engine: Pick<TestEngine, 'client'>, reference = 'node'): Promise<void> {
   await importChanged(engine, reference, async (root) => await copyProgram(root, process.execPath, 'node'));
+}
+
+/** Debian's git, for repositories in folders and over HTTP. */
+export async function addGit(root: string): Promise<void> {
+  await copyProgram(root, '/usr/bin/git', 'git');
+  const core = '/usr/lib/git-core';
+  await mkdir(join(root, core), { recursive: true });
+  for (const name of ['git', 'git-upload-pack', 'git-receive-pack'])
+    await symlink('/usr/bin/git', join(root, core, name));
+  await cp(`${core}/git-remote-http`, join(root, core, 'git-remote-http'));
+  await symlink('git-remote-http', join(root, core, 'git-remote-https'));
+  await copyLibraries(root, `${core}/git-remote-http`);
 }
 
 /** With the libraries that it is linked against. */

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
-import { importPython } from '../engine/interpreter-images.ts';
+import { importChanged } from '../engine/image-fixture.ts';
+import { addGit, addPython } from '../engine/interpreter-images.ts';
 import { TestServer } from '../e2e/start-server.ts';
 import { installSdk, NODE_22 } from './install-sdk.ts';
 
@@ -21,6 +22,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   'Run code': [/^42 true\nfast\nNameError\n<b>6<\/b>\n\{ n: 6 \}\n2\n$/],
   'Use a terminal': [/^true\n$/],
   'Move files': [/^hello\nhello\.txt 5\n5\n$/, /^2\n\n$/],
+  'Use git': [/^main true\n$/],
   'Watch files': [/^created file draft\n(modified file draft\n)+renamed file posts\/first\n$/],
   'Open a port': [/^200\npublic for an hour: http:\/\/8000-\S+\.localhost:\d+\/\n$/],
   'Act on failures': [/^too slow\n$/],
@@ -48,7 +50,11 @@ let own = '';
 
 before(async () => {
   server = await TestServer.start({ args: [], engineArgs: ['--isolation', 'container'] });
-  await importPython(server.engine);
+  // With git, as `svc image build-demo` makes it.
+  await importChanged(server.engine, 'python', async (root) => {
+    await addPython(root);
+    await addGit(root);
+  });
   const { key } = await createKey(server.engine.folder, { namespace: 'default' });
   env = { ...process.env, SVC_API_URL: server.url, SVC_API_KEY: key };
   own = (await createKey(server.engine.folder, { namespace: 'older' })).key;

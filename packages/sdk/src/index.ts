@@ -17,6 +17,15 @@ export type { ExecResult } from './sandbox/exec-result.ts';
 export type { FileLink, LinkOptions } from './sandbox/file-link.ts';
 export type { FileInfo, Files, WriteOptions } from './sandbox/files.ts';
 export type { FileChange, FileWatch, WatchOptions } from './sandbox/file-watch.ts';
+export type {
+  Git,
+  GitCloneOptions,
+  GitCommitOptions,
+  GitPullOptions,
+  GitPushOptions,
+} from './sandbox/git.ts';
+export type { GitAuth, GitOptions } from './sandbox/git-program.ts';
+export type { GitBranch, GitChange, GitFileStatus, GitStatus } from './sandbox/git-status.ts';
 export type { LogEntry, LogOptions, LogSource } from './sandbox/logs.ts';
 export type { OutputStream } from './sandbox/output-stream.ts';
 export type { NewPreview, Ports, Preview } from './sandbox/ports.ts';

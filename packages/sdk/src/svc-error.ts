@@ -5,8 +5,20 @@ import { isErrorCode, type ErrorCode, type ErrorDetails } from '@svc/contract/er
  * - `connection_failed`: no answer came; whether the call took effect is unknown.
  * - `timeout`: the time limit of the call is over.
  * - `aborted`: the caller's signal aborted.
+ * - `git_missing`: the image of the sandbox has no git.
+ * - `git_authentication_failed`: a remote refused the credentials, or there were none.
+ * - `not_a_repository`: there is no repository of git at this path or address.
+ * - `git_failed`: git refused for another reason; `details.stderr` has what it said.
  */
-export type SvcErrorCode = ErrorCode | 'connection_failed' | 'timeout' | 'aborted';
+export type SvcErrorCode =
+  | ErrorCode
+  | 'connection_failed'
+  | 'timeout'
+  | 'aborted'
+  | 'git_missing'
+  | 'git_authentication_failed'
+  | 'not_a_repository'
+  | 'git_failed';
 
 export interface SvcErrorOptions {
   readonly status?: number | null;

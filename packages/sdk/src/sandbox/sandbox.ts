@@ -10,6 +10,8 @@ import { Commands, type RunOptions } from './commands.ts';
 import { CREATE_OPTIONS, toCreateRequest, type CreateOptions } from './create-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
+import { Git } from './git.ts';
+import { GitProgram } from './git-program.ts';
 import { CodeRuns } from './code-runs.ts';
 import { SharedChannel } from './shared-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
@@ -54,6 +56,8 @@ export class Sandbox implements AsyncDisposable {
   /** Processes. */
   readonly commands: Commands;
   readonly files: Files;
+  /** Repositories. */
+  readonly git: Git;
   /** Terminals. */
   readonly pty: Terminals;
   readonly network: SandboxNetwork;
@@ -70,6 +74,7 @@ export class Sandbox implements AsyncDisposable {
     this.#channel = new SharedChannel(client, info.id);
     this.commands = new Commands(client, info.id, this.#channel);
     this.files = new Files(client, info.id, this.#channel);
+    this.git = new Git(new GitProgram(this.commands, () => this.#info.spec?.image));
     this.network = new SandboxNetwork(client, info.id);
     this.ports = new Ports(client, info.id, this.#channel);
     this.#codeRuns = new CodeRuns(client, info.id);
