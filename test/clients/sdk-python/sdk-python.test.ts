@@ -8,7 +8,8 @@ import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
 import { TestServer } from '../../e2e/start-server.ts';
-import { importPython } from '../../engine/interpreter-images.ts';
+import { importChanged } from '../../engine/image-fixture.ts';
+import { addGit, addPython } from '../../engine/interpreter-images.ts';
 import { buildWheel, installWheel } from './install-wheel.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -24,6 +25,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'Run code': /^42\nfast NameError\n<b>6<\/b>\n\{'n': 6\}\n$/,
   'Use a terminal': /^True\n$/,
   'Move files': /^hello\nhello\.txt 5\n5\n$/,
+  'Use git': /^main True\n$/,
   'Watch files': /^created draft\n(modified draft\n)+renamed posts\/first\n$/,
   'Open a port': /^http:\/\/8000-\S+\npublic for an hour: http:\/\/8000-\S+\n$/,
   'Act on failures': /^too slow\n$/,
@@ -43,7 +45,11 @@ suite('the SDK for Python', { timeout: 600_000 }, () => {
     ({ wheel, sources } = await buildWheel(folder));
     newest = await installWheel(join(folder, 'newest'), wheel, 'newest');
     server = await TestServer.start({ args: [] });
-    await importPython(server.engine);
+    // With git, as `svc image build-demo` makes it.
+    await importChanged(server.engine, 'python', async (root) => {
+      await addPython(root);
+      await addGit(root);
+    });
     const { key } = await createKey(server.engine.folder, { namespace: 'default' });
     // Nothing of the checkout is found but by its installed wheel.
     env = {

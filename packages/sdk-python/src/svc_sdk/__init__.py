@@ -13,6 +13,7 @@ from ._async.detached_process import AsyncDetachedProcess
 from ._async.events import AsyncEvents
 from ._async.file_watch import AsyncFileWatch
 from ._async.files import AsyncFiles
+from ._async.git import AsyncGit
 from ._async.images import AsyncImages
 from ._async.network import AsyncNetwork
 from ._async.organization import AsyncOrganization
@@ -33,6 +34,7 @@ from ._sync.detached_process import DetachedProcess
 from ._sync.events import Events
 from ._sync.file_watch import FileWatch
 from ._sync.files import Files
+from ._sync.git import Git
 from ._sync.images import Images
 from ._sync.network import Network
 from ._sync.organization import Organization
@@ -45,6 +47,7 @@ from ._sync.volume import Volume, VolumeFiles
 from ._sync.webhooks import Webhooks
 from ._version import __version__
 from .errors import SvcError
+from .git import GitAuth, GitAuthor, GitBranch, GitChange, GitFileStatus, GitStatus
 from .signals import Signal
 from .verify_webhook import verify_webhook
 from .values import (
@@ -73,6 +76,7 @@ __all__ = [
     "AsyncEvents",
     "AsyncFileWatch",
     "AsyncFiles",
+    "AsyncGit",
     "AsyncImages",
     "AsyncNetwork",
     "AsyncOrganization",
@@ -108,6 +112,13 @@ __all__ = [
     "FileInfo",
     "FileWatch",
     "Files",
+    "Git",
+    "GitAuth",
+    "GitAuthor",
+    "GitBranch",
+    "GitChange",
+    "GitFileStatus",
+    "GitStatus",
     "Images",
     "LogEntry",
     "Network",

@@ -14,9 +14,11 @@ Details = Mapping[str, Any]
 class SvcError(Exception):
     """Every failure. Act on `code`; the message is for people and says what to do.
 
-    Codes are those of the server, and two of the client itself:
-    `connection_failed` (no answer came, so whether the call took effect is unknown) and
-    `timeout` (the time limit of the call is over).
+    Codes are those of the server, and these of the client itself:
+    `connection_failed` (no answer came, so whether the call took effect is unknown),
+    `timeout` (the time limit of the call is over), and those of `sandbox.git`: `git_missing` (the
+    image has no git), `git_authentication_failed` (a remote refused the credentials, or there were
+    none), `not_a_repository`, and `git_failed` (another reason; `details["stderr"]` has it).
     """
 
     code: str

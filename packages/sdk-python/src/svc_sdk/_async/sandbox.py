@@ -23,6 +23,7 @@ from .code_contexts import AsyncCodeContext, AsyncCodeContexts
 from .commands import AsyncCommands
 from .create_options import CreateOptions, body_of
 from .files import AsyncFiles
+from .git import AsyncGit
 from .logs import LogQuery, read_logs
 from .network import AsyncNetwork
 from .ports import AsyncPorts
@@ -47,6 +48,8 @@ class AsyncSandbox:
     #: Processes.
     commands: AsyncCommands
     files: AsyncFiles
+    #: Repositories.
+    git: AsyncGit
     #: Terminals.
     pty: AsyncTerminals
     network: AsyncNetwork
@@ -61,6 +64,7 @@ class AsyncSandbox:
         self._channel = SharedChannel(client, id)
         self.commands = AsyncCommands(client, id, self._channel)
         self.files = AsyncFiles(self._channel)
+        self.git = AsyncGit(self.commands, lambda: (self._record.get("spec") or {}).get("image"))
         self.pty = AsyncTerminals(self.commands, lambda: self._shell)
         self.network = AsyncNetwork(client, id)
         self.ports = AsyncPorts(client, id, self._channel)

@@ -17,6 +17,7 @@ from .code_contexts import CodeContext
 from .code_contexts import CodeContexts
 from .commands import Commands
 from .files import Files
+from .git import Git
 from .network import Network
 from .ports import Ports
 from .terminals import Terminals
@@ -33,6 +34,7 @@ class Sandbox:
     client: Client
     commands: Commands
     files: Files
+    git: Git
     pty: Terminals
     network: Network
     ports: Ports
@@ -49,6 +51,7 @@ class Sandbox:
         self.client = Client._of(inner.client)
         self.commands = Commands._of(inner.commands)
         self.files = Files._of(inner.files)
+        self.git = Git._of(inner.git)
         self.pty = Terminals._of(inner.pty)
         self.network = Network._of(inner.network)
         self.ports = Ports._of(inner.ports)
