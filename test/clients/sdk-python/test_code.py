@@ -24,6 +24,19 @@ class Code(unittest.TestCase):
         self.assertEqual(shown, ["<b>6</b>", {"n": 42}])
         self.assertTrue(result.results[1].is_main_result)
 
+    def test_one_run_has_an_environment_and_charts_are_data(self) -> None:
+        code = "import os; os.environ.get('ONLY')"
+        given = self.sandbox.run_code(code, env={"ONLY": "here"}, print_result=False)
+        self.assertEqual((given.result, given.output), ("'here'", ""))
+        self.assertIsNone(self.sandbox.run_code(code).result)
+        context = self.sandbox.contexts.create(language="python")
+        self.assertEqual(context.run_code(code, env={"ONLY": "there"}).result, "'there'")
+        context.remove()
+        shape = '{"type": "line", "title": None, "elements": [[0, 1]]}'
+        form = "application/vnd.svc.chart+json"
+        shown = self.sandbox.run_code(f'for each in ({shape}, "none"): display({{"{form}": each}}, raw=True)')
+        self.assertEqual([(each.chart or {}).get("elements") for each in shown.results], [[[0, 1]], None])
+
     def test_an_exception_is_a_result(self) -> None:
         named: list[str] = []
         result = self.sandbox.run_code("1/0", on_error=lambda error: named.append(error.name))

@@ -194,6 +194,15 @@ class CodeRunResult:
         """`columns`, `rows`, `row_count` and `truncated` of a data frame."""
         return self.data.get("application/vnd.svc.table+json")
 
+    @property
+    def chart(self) -> Mapping[str, Any] | None:
+        """What a figure of matplotlib shows, as data: `type`, `title`, `elements`, and what else the type has."""
+        form = self.data.get("application/vnd.svc.chart+json")
+        # Code may show anything as a chart.
+        if not isinstance(form, dict) or not isinstance(form.get("type"), str):
+            return None
+        return form if isinstance(form.get("elements"), list) else None
+
     def bytes(self, type: str) -> bytes | None:
         """The content of a form, such as `image/jpeg`, as bytes for a file."""
         form = self.data.get(type)

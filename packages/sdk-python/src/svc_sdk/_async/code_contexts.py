@@ -41,12 +41,20 @@ class AsyncCodeContext:
         on_stderr: OnText | None = None,
         on_result: OnResult | None = None,
         on_error: OnError | None = None,
+        env: Mapping[str, str] | None = None,
+        print_result: bool = True,
         timeout_ms: float | None = None,
     ) -> CodeResult:
         """As `Sandbox.run_code`, in this context."""
         run = CodeRun(on_stdout, on_stderr, on_result, on_error)
         body = code_body(
-            code, language=None, kernel=None, context=self.id, timeout_ms=timeout_ms
+            code,
+            language=None,
+            kernel=None,
+            context=self.id,
+            env=env,
+            print_result=print_result,
+            timeout_ms=timeout_ms,
         )
         return await run.run(self._client, self._sandbox_id, body)
 

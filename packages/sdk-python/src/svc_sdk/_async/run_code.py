@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from .._client.budget import Budget
@@ -90,6 +91,8 @@ def code_body(
     language: str | None,
     kernel: str | None,
     context: str | None,
+    env: Mapping[str, str] | None,
+    print_result: bool,
     timeout_ms: float | None,
 ) -> dict[str, Any]:
     """Python unless a language, a kernel or a context is given."""
@@ -100,6 +103,8 @@ def code_body(
         "language": language,
         "kernel": kernel,
         "context": context,
+        "env": None if env is None else dict(env),
+        "print_result": None if print_result else False,
         "timeout_ms": None if timeout_ms is None else round(timeout_ms),
     }
     return {name: value for name, value in body.items() if value is not None}

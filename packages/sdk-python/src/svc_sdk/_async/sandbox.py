@@ -330,14 +330,26 @@ class AsyncSandbox:
         on_stderr: OnText | None = None,
         on_result: OnResult | None = None,
         on_error: OnError | None = None,
+        env: Mapping[str, str] | None = None,
+        print_result: bool = True,
         timeout_ms: float | None = None,
     ) -> CodeResult:
         """Runs code in an interpreter that keeps its state between calls: in the default context of
         `language` (Python unless given), in that of a Jupyter `kernel` of the image, or in `context`.
+        `env` is over the environment of the interpreter, for this code alone; not for a kernel. Without
+        `print_result` the value of a last bare expression is not in `output`.
         After `timeout_ms` the code is interrupted, and `status` is `timeout`; 24 hours unless given."""
         id = context.id if isinstance(context, AsyncCodeContext) else context
         run = CodeRun(on_stdout, on_stderr, on_result, on_error)
-        body = code_body(code, language=language, kernel=kernel, context=id, timeout_ms=timeout_ms)
+        body = code_body(
+            code,
+            language=language,
+            kernel=kernel,
+            context=id,
+            env=env,
+            print_result=print_result,
+            timeout_ms=timeout_ms,
+        )
         return await run.run(self.client, self.id, body)
 
     async def url(

@@ -44,6 +44,8 @@ class CodeContext:
         on_stderr: OnText | None = None,
         on_result: OnResult | None = None,
         on_error: OnError | None = None,
+        env: Mapping[str, str] | None = None,
+        print_result: bool = True,
         timeout_ms: float | None = None,
     ) -> CodeResult:
         """As `Sandbox.run_code`, in this context."""
@@ -53,6 +55,8 @@ class CodeContext:
             on_stderr=portal.listener(on_stderr),
             on_result=portal.listener(on_result),
             on_error=portal.listener(on_error),
+            env=env,
+            print_result=print_result,
             timeout_ms=timeout_ms,
         ))
 

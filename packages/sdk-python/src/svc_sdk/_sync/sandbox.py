@@ -275,10 +275,14 @@ class Sandbox:
         on_stderr: OnText | None = None,
         on_result: OnResult | None = None,
         on_error: OnError | None = None,
+        env: Mapping[str, str] | None = None,
+        print_result: bool = True,
         timeout_ms: float | None = None,
     ) -> CodeResult:
         """Runs code in an interpreter that keeps its state between calls: in the default context of
         `language` (Python unless given), in that of a Jupyter `kernel` of the image, or in `context`.
+        `env` is over the environment of the interpreter, for this code alone; not for a kernel. Without
+        `print_result` the value of a last bare expression is not in `output`.
         After `timeout_ms` the code is interrupted, and `status` is `timeout`; 24 hours unless given."""
         return portal.run(self._inner.run_code(
             code,
@@ -289,6 +293,8 @@ class Sandbox:
             on_stderr=portal.listener(on_stderr),
             on_result=portal.listener(on_result),
             on_error=portal.listener(on_error),
+            env=env,
+            print_result=print_result,
             timeout_ms=timeout_ms,
         ))
 
