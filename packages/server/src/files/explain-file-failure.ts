@@ -20,6 +20,7 @@ export async function explainFileFailure(
   if (!(error instanceof ChannelError)) return error;
   if (error.kind === 'refused' || error.kind === 'unsupported') {
     return new PlatformError('invalid_request', `${path}: the sandbox refused: ${error.message}`, {
+      details: { field: 'path', path },
       cause: error,
     });
   }

@@ -34,6 +34,7 @@ const TEXTS = [
   'YQ',
   '0-0',
   'KEY=value',
+  '0644',
 ];
 
 /** Fields with rules beyond their schema. */
