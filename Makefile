@@ -39,7 +39,7 @@ build: ## Build svc-init, svc-host, the CLI, the server, the engine and the dash
 	@$(NODE) scripts/build-dashboard.ts
 
 .PHONY: packages
-packages: ## Make dist/: @svc/sdk and @svc/cli for npm, svc-sdk for Python, to install elsewhere
+packages: ## Make dist/: @svc/sdk, @svc/cli and adapters for npm, svc-sdk for Python, to install elsewhere
 	@$(NODE) scripts/build-packages.ts
 
 .PHONY: check

@@ -11,19 +11,24 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * Makes the packages that are installed elsewhere: `@svc/sdk` and `@svc/cli` for npm, `svc-sdk` for Python as a wheel and as an archive
- * of sources. `node scripts/build-packages.ts [FOLDER] [--npm | --python | --tools]`: in dist/ unless another folder is given; of one kind
- * alone, or only the program that makes wheels.
+ * Makes the packages that are installed elsewhere: `@svc/sdk`, `@svc/cli` and the adapters in TypeScript for npm, `svc-sdk` for Python
+ * as a wheel and as an archive of sources. `node scripts/build-packages.ts [FOLDER] [--npm | --adapters | --python | --tools]`: in dist/
+ * unless another folder is given; of one kind alone, or only the program that makes wheels.
  */
 const ROOT = resolve(import.meta.dirname, '..');
 const PYTHON_SDK = join(ROOT, 'packages/sdk-python');
 /** The program that makes wheels, in the versions of requirements-build.txt. */
 const PYTHON_TOOLS = join(ROOT, 'node_modules/.cache/svc-python-tools');
-const KINDS = { npm: { type: 'boolean' }, python: { type: 'boolean' }, tools: { type: 'boolean' } } as const;
+const KINDS = {
+  npm: { type: 'boolean' },
+  adapters: { type: 'boolean' },
+  python: { type: 'boolean' },
+  tools: { type: 'boolean' },
+} as const;
 const { values, positionals } = parseArgs({ options: KINDS, allowPositionals: true });
 const isWhole = Object.keys(values).length === 0;
 const target = resolve(positionals[0] ?? join(ROOT, 'dist'));
@@ -31,7 +36,8 @@ const stage = mkdtempSync(join(tmpdir(), 'svc-packages-'));
 
 try {
   if (values.npm === true || isWhole) packAllNpm();
-  if (values.npm !== true) installPythonTools();
+  if (values.adapters === true || isWhole) packAdapters();
+  if (values.python === true || values.tools === true || isWhole) installPythonTools();
   if (values.python === true || isWhole) packPython();
   if (values.tools !== true)
     console.log(`made ${globSync('*', { cwd: target }).toSorted().join(', ')} in ${target}`);
@@ -40,9 +46,18 @@ try {
 }
 
 function packAllNpm(): void {
-  clear('svc-*.tgz');
-  packNpm('build-sdk.ts', 'sdk');
-  packNpm('build-cli-package.ts', 'cli');
+  clear('svc-{sdk,cli}-*.tgz');
+  packNpm('sdk', ['build-sdk.ts']);
+  packNpm('cli', ['build-cli-package.ts']);
+}
+
+/** Those in TypeScript; pip makes the ones in Python of their folders. */
+function packAdapters(): void {
+  for (const path of globSync('*/package.json', { cwd: join(ROOT, 'adapters') })) {
+    const name = dirname(path);
+    clear(`svc-${name}-*.tgz`);
+    packNpm(name, ['build-adapter.ts', name]);
+  }
 }
 
 /** SAFETY: removes only packages of an earlier build. */
@@ -51,9 +66,9 @@ function clear(names: string): void {
   for (const name of globSync(names, { cwd: target })) rmSync(join(target, name));
 }
 
-function packNpm(program: string, name: string): void {
+function packNpm(name: string, [program = '', ...words]: readonly string[]): void {
   const folder = join(stage, name);
-  run(process.execPath, [join(ROOT, 'scripts', program), folder]);
+  run(process.execPath, [join(ROOT, 'scripts', program), ...words, folder]);
   run('npm', ['pack', '--silent', '--pack-destination', target], { cwd: folder });
 }
 

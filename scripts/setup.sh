@@ -63,6 +63,7 @@ explain_npm_failure() {
 install_test_clients() {
   install_apart test/clients
   install_apart test/clients/e2b
+  install_apart test/clients/adapters/js
   case $(uname -m) in
     x86_64) install_apart test/interop ;;
     aarch64)

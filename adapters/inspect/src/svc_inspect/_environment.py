@@ -76,7 +76,7 @@ class SvcSandboxEnvironment(SandboxEnvironment):
     @override
     @classmethod
     async def cli_cleanup(cls, id: str | None) -> None:
-        """The sandbox with this id or name, or all that evaluations have left."""
+        """The sandbox with this id or name, or all of evaluations, also those that still run."""
         if id is not None:
             await _remove(await AsyncSandbox.connect(id))
             return
