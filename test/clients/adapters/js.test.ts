@@ -7,6 +7,7 @@ import { JsAdapters } from './js-adapters.ts';
 const ROOT = resolve(import.meta.dirname, '../../..');
 /** How many cases each has, and what its example prints. */
 const ADAPTERS = {
+  'ai-sdk': { cases: 10, printed: /^42\n$/ },
   computesdk: { cases: 11, printed: /^42\n$/ },
 } as const;
 const NAMES = Object.keys(ADAPTERS) as readonly (keyof typeof ADAPTERS)[];

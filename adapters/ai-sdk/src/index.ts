@@ -1,0 +1,2 @@
+export { createSvcSandbox } from './provider.ts';
+export type { SvcSandboxSettings } from './provider.ts';
