@@ -3,6 +3,8 @@ import { isAbsolute, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { TestTimes } from './test-times.ts';
 
+/** Not those of other packages, which may lie beside ours. */
+const FOREIGN = ['**/node_modules/**', '**/build/**'];
 const PATTERNS = ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts'];
 /** Time limit of `--changed`, as the sum of the times of its files. */
 const CHANGED_BUDGET_MS = 180_000;
@@ -19,7 +21,7 @@ export async function chooseTests(
   times: TestTimes,
 ): Promise<readonly string[]> {
   const { words, shard, base } = readArguments(args);
-  const all = PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: root }));
+  const all = PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: root, exclude: FOREIGN }));
   const parts = words.map((word) => (isAbsolute(word) ? relative(root, word) : word));
   const named = all.filter((file) => parts.length === 0 || parts.some((part) => file.includes(part)));
   const reached = base === undefined ? named : await nearest(root, base, named, times);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { runSideBySide } from '../scripts/side-by-side.ts';
@@ -27,8 +27,10 @@ function runTests(
     }
     writeFileSync(join(root, 'package.json'), '{"type":"module"}');
     mkdirSync(join(root, 'packages/server/src'), { recursive: true });
-    for (const [name, body] of Object.entries(files))
+    for (const [name, body] of Object.entries(files)) {
+      mkdirSync(dirname(join(root, 'test', name)), { recursive: true });
       writeFileSync(join(root, 'test', name), `import { test } from 'node:test';\n${body}\n`);
+    }
     const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env;
     const runner = join(root, 'scripts/run-tests.ts');
     const [program = '', ...args] = wrap([process.execPath, runner]);
@@ -102,6 +104,12 @@ test('a word chooses files by their path in the repository, not by the folder th
   const files = { 'a.test.ts': PASSES, 'svc-run-tests.test.ts': PASSES };
   const { saved } = runTests(files, {}, undefined, { words: ['svc-run-tests'] });
   assert.deepEqual(Object.keys(saved), ['test/svc-run-tests.test.ts']);
+});
+
+test('tests of packages that are installed beside ours are left out', () => {
+  const { status, stdout } = runTests({ 'a.test.ts': PASSES, 'clients/node_modules/b.test.ts': PASSES });
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /passed: 1 tests in 1 files/);
 });
 
 test('a run that is killed keeps the times of the files that had ended', () => {
