@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { SmallDisk } from '../engine/small-disk.ts';
@@ -19,6 +20,8 @@ describe('a server whose disk has become read-only', { concurrency: false }, () 
   before(async () => {
     disk = new SmallDisk(384);
     server = await TestServer.start({ parent: disk.folder });
+    // The copy of its images; what server and engine write themselves they flush.
+    execFileSync('sync', ['--file-system', disk.folder]);
   });
   after(async () => {
     await server.stop();
