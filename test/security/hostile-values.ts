@@ -99,6 +99,13 @@ const EXAMPLES: Partial<Record<RestOperationName, (known: Known) => readonly obj
   'volumeFiles.mkdir': () => [{ path: `folder-${count}` }],
   'volumeFiles.copy': () => [{ from: 'first', to: `copy-${count}` }],
   'volumeFiles.rename': () => [{ from: 'first', to: 'first' }],
+  'files.makeFolder': () => [{ path: `/made-${count}`, owner: 'root', mode: '0755' }],
+  'files.move': () => [
+    { from: '/etc/hostname', to: `/moved-${count}` },
+    { from: `/gone-${count}`, to: '/moved' },
+  ],
+  'files.change': () => [{ path: '/tmp', owner: 'root', mode: '1777', metadata: { team: 'a' } }],
+  'files.createLink': () => [{ path: `/linked-${count}`, method: 'PUT', owner: 'root', mode: '0644' }],
   'billing.choosePlan': () => [{ plan: 'self_hosted' }],
   'webhooks.create': () => [
     { url: 'https://hooks.example/', description: 'a', event_types: ['sandbox_created'], enabled: false },
