@@ -36,7 +36,7 @@ test('a script whose name leads out of its folder is not written', async (t) => 
     const scripts = { [name]: 'mine now' };
     assert.throws(
       () => folders.create('0123456789abcdef', 0, { ...content, scripts }),
-      /no name of a script/,
+      /is not a script name/,
     );
   }
   assert.equal(existsSync(join(run, 'outside')), false);
