@@ -3,7 +3,6 @@
 # shellcheck shell=bash
 
 DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-SYSTEM=/etc/os-release
 
 # A build that could not be fetched is asked for again after a day: a mirror that is away or out of date takes minutes to say so.
 MISSES=/opt/svc/lib/unavailable
@@ -19,7 +18,7 @@ unpack_from_suite() {
   local suite=$1 scratch=$2 mirror file
   shift 2
   mirror=$(debian_mirror)
-  [ -n "$mirror" ] || { note 'no Debian mirror in the configuration of apt'; return 1; }
+  [ -n "$mirror" ] || { note 'no Debian mirror in the configuration of apt; name one: SVC_DEBIAN_MIRROR=URL make setup'; return 1; }
   mkdir -p "$scratch"/{lists,cache,download,content}
   # apt downloads as the user _apt.
   chmod 755 "$scratch"
@@ -37,14 +36,13 @@ unpack_from_suite() {
 }
 
 # The mirror of the suite, as apt finds it in the mirror's release file; before the first `apt-get update` it is found by name.
-# The security archive does not count: it does not hold all packages. Other systems (Ubuntu) have none in their configuration.
+# The security archive does not count: it does not hold all packages. Other systems (Ubuntu) have none in their configuration: SVC_DEBIAN_MIRROR names one.
 debian_mirror() {
   local named
   named=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
     sed -nE 's#^Debian (\S+[^/])/?$#\1#p' | head -n 1)
   named=${named:-$(mirror_by_name)}
-  [ -n "$named" ] || grep -qxF 'ID=debian' "$SYSTEM" || named=http://deb.debian.org/debian
-  printf '%s' "$named"
+  printf '%s' "${named:-${SVC_DEBIAN_MIRROR:-}}"
 }
 
 mirror_by_name() {

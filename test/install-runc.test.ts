@@ -42,22 +42,23 @@ test('a build that the mirror did not have is asked for again after a day, or wi
   assert.equal((await readFile(join(folder, 'asked'), 'utf8')).split('\n').length - 1, 3);
 });
 
-test("Ubuntu, whose apt has no mirror of Debian, gets Debian's build from its main mirror", async (t) => {
+test("Ubuntu, whose apt has no mirror of Debian, gets Debian's build from the mirror that is named", async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-runc-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await program(join(folder, 'runc'), 'echo runc version 1.1.5');
+  await writeFile(join(folder, 'os-release'), 'ID=ubuntu\n');
   // Keeps the list of sources that it was called with, as "-o Dir::Etc::sourcelist=FILE".
   const keep = `for word; do case $word in *sourcelist=*) cp "\${word#*=}" ${folder}/sources;; esac; done`;
   await program(join(folder, 'apt-get'), `case $1 in indextargets) ;; *) ${keep}; exit 100;; esac`);
-  const output = async (system: string) => {
-    await writeFile(join(folder, 'os-release'), `ID=${system}\n`);
-    return (await exec('unshare', ['-m', 'sh', '-ec', NO_MIRROR, 'sh', folder, SCRIPTS])).stdout;
+  const output = async (named: string) => {
+    const env = { ...process.env, SVC_DEBIAN_MIRROR: named };
+    return (await exec('unshare', ['-m', 'sh', '-ec', NO_MIRROR, 'sh', folder, SCRIPTS], { env })).stdout;
   };
-  assert.match(await output('debian'), /no Debian mirror in the configuration of apt/);
-  assert.doesNotMatch(await output('ubuntu'), /no Debian mirror/);
+  assert.match(await output(''), /no Debian mirror in the configuration of apt; name one: SVC_DEBIAN_MIRROR/);
+  assert.doesNotMatch(await output('http://127.0.0.1:9/debian'), /no Debian mirror/);
   const sources = await readFile(join(folder, 'sources'), 'utf8');
   const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
-  assert.equal(sources, `deb [signed-by=${keyring}] http://deb.debian.org/debian forky main\n`);
+  assert.equal(sources, `deb [signed-by=${keyring}] http://127.0.0.1:9/debian forky main\n`);
 });
 
 async function program(path: string, script: string): Promise<void> {

@@ -29,7 +29,7 @@ export class FileTransfers {
     // Files have no validator that is strong enough to be compared with.
     const range = headers['if-range'] === undefined ? headers.range : undefined;
     const leave = this.#limit.enter(owner);
-    // The signal aborts when the answer has ended, in whatever way.
+    // The signal aborts when the answer has ended, complete or not.
     call.signal.addEventListener('abort', leave, { once: true });
     try {
       const content = await this.#files.read(place, { range }, call.signal);

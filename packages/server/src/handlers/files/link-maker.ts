@@ -23,7 +23,7 @@ export function makerOf({
 }
 
 /**
- * The authority of whoever made a link: what they may not do any more, their links do not do either.
+ * The authority of the caller who made a link. What the caller may no longer do, the link does not do either.
  * @throws PlatformError `forbidden`
  */
 export async function authorityOfMaker(
