@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
-import { removeTree } from '../host/run-files.ts';
+import { removeFile, removeTree } from '../host/run-files.ts';
 import { hostIsFull } from '../space/host-is-full.ts';
 import type { EngineRecord } from './record.ts';
 
@@ -83,10 +83,16 @@ export class RecordFiles {
     return records;
   }
 
-  /** Synchronous, like writes: a few files, of which only logs are larger than a block. */
+  /**
+   * Synchronous, like writes: a few files, of which only logs are larger than a block. The record goes first: that needs no descriptor, so
+   * it succeeds also when no more files may be opened, and recovery removes a folder without a record.
+   */
   remove(handle: string): void {
     this.#forgetAppended(handle);
-    removeTree(this.folderOf(handle));
+    const folder = this.folderOf(handle);
+    // A folder that was never made is ENOENT as well.
+    removeFile(join(folder, 'record.json'));
+    removeTree(folder);
   }
 
   #forgetAppended(handle: string): void {
