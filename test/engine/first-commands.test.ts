@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { getPriority } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import type { Patch } from '@svc/contract';
+import { eldestOf } from '../../packages/engine/src/runtime/process-identity.ts';
 import { RUNTIMES } from '../../packages/engine/src/runtime/runtimes.ts';
 import { EngineOfEachRuntime } from './each-runtime.ts';
 
@@ -98,3 +100,17 @@ for (const { name: runtime, isolation } of RUNTIMES) {
     });
   });
 }
+
+test("gVisor's kernel has priority over the processes of its sandbox, which have not more than the engine", async () => {
+  const sandbox = await engines.start('runsc');
+  await sandbox.sh('sleep 60 >/dev/null 2>&1 &');
+  const pids = sandbox.hostPids();
+  const kernel = new Set(eldestOf(pids));
+  const priorities = (isKernel: boolean) =>
+    new Set(pids.filter((pid) => kernel.has(pid) === isKernel).map((pid) => getPriority(pid)));
+  assert.deepEqual(priorities(true), new Set([-10]));
+  const least = getPriority(sandbox.engine.pid);
+  assert.ok([...priorities(false)].every((priority) => priority >= least));
+  assert.notEqual(pids.length, kernel.size);
+  await sandbox.remove();
+});

@@ -16,7 +16,7 @@ export function engineOptions(): Option[] {
     ),
     new Option(
       '--tuning <setting>',
-      'off: without what only makes starts quicker and idle sandboxes cheaper (default: on)',
+      'off: without what only makes starts and commands quicker and idle sandboxes cheaper (default: on)',
     ).choices(['on', 'off']),
     new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
     new Option('--disk-image-root <dir...>', 'folders of this host whose disk images may be mounted'),

@@ -30,6 +30,7 @@ import { DirectWrites } from '../space/direct-writes.ts';
 import { HostSpace } from '../space/host-space.ts';
 import { Snapshots } from '../snapshots/snapshots.ts';
 import { openConfinedFolder } from '../volumes/confined-folder.ts';
+import { raiseKernelPriority } from '../tuning/kernel-priority.ts';
 import { QuickMoves } from '../tuning/quick-moves.ts';
 import { DiskVolumes } from '../volumes/disk-volumes.ts';
 import type { EngineConfig } from './config.ts';
@@ -116,7 +117,7 @@ export async function buildKit(
     tokenBuckets: new TokenBuckets(),
     ...probed,
     ...host,
-    tuning: config.isTuned ? { quickMoves: new QuickMoves(host.cgroups.layout) } : null,
+    tuning: config.isTuned ? { quickMoves: new QuickMoves(host.cgroups.layout), raiseKernelPriority } : null,
     mounts: {
       hostCalls,
       volumes,

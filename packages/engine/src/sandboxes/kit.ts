@@ -49,7 +49,10 @@ export interface Kit {
     'usage' | 'cpuMicroseconds' | 'oomKills' | 'forkRefusals' | 'limitSockets' | 'processIds'
   >;
   /** Null with `--tuning off`. */
-  readonly tuning: { readonly quickMoves: Pick<QuickMoves, 'hold'> } | null;
+  readonly tuning: {
+    readonly quickMoves: Pick<QuickMoves, 'hold'>;
+    raiseKernelPriority(pids: readonly number[]): void;
+  } | null;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly readHostSize: () => HostSize;

@@ -25,6 +25,7 @@ test('concurrent starts are shared fairly between organizations; a caller that l
           return { [Symbol.dispose]: () => {} };
         },
       },
+      raiseKernelPriority: () => {},
     },
     network: new Proxy(host.network, {
       get: (target, name) => {

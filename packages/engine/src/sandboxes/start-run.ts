@@ -8,6 +8,7 @@ import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import { readRequestedInterface } from '../network/requested-interface.ts';
 import type { Reach, Slot } from '../network/network.ts';
+import { eldestOf } from '../runtime/process-identity.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts';
 import { configure, hostnameOf } from './configure-guest.ts';
@@ -90,7 +91,11 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   kit.cgroups.limitSockets(handle, limitsOf(spec).memoryMib * MIB);
   kit.guestFolders.hideInit(handle);
   await timer.time('configure', () => configure(kit, run, record, signal));
-  const staged = settled.then(() => (mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle)));
+  const staged = settled.then(() => {
+    if (runtime.isolation === 'gvisor')
+      kit.tuning?.raiseKernelPriority(eldestOf(kit.cgroups.processIds(handle)));
+    return mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle);
+  });
 
   undo.move();
   return { run, token, timings: timer.result(), settled: staged };
