@@ -85,10 +85,10 @@ for (const isolation of CLASSES) {
       assert.equal(address, wanted.ipv4_address);
       const { field, message } = await refusalOf({ ipv4_address: wanted.ipv4_address });
       assert.equal(field, 'network.interface.ipv4_address');
-      assert.match(message, /is in use by another sandbox/);
+      assert.match(message, /is in use; choose another one/);
       const taken = await refusalOf({ ipv6_address: ipv6Of(77) });
       assert.equal(taken.field, 'network.interface.ipv6_address');
-      assert.match(taken.message, /is in use by another sandbox/);
+      assert.match(taken.message, /is in use; choose another one/);
       await engine.client.stopSandbox(sandbox.id, { graceMs: 0 });
       assert.equal((await engine.client.getSandbox(sandbox.id)).resolved.interface, null);
       await engine.client.startSandbox(sandbox.id);

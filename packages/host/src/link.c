@@ -68,7 +68,7 @@ static void host_mac(const struct link_plan *plan, uint8_t mac[ETH_ALEN]) {
   mac[ETH_ALEN - 1] ^= 1;
 }
 
-int create_link(const struct link_plan *plan, pid_t peer, struct failure *failure) {
+int create_link(const struct link_plan *plan, int peer, struct failure *failure) {
   struct netlink_batch batch;
   netlink_begin(&batch);
   struct ifinfomsg *host = netlink_message(&batch, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *host);
@@ -85,7 +85,7 @@ int create_link(const struct link_plan *plan, pid_t peer, struct failure *failur
   netlink_text(&batch, IFLA_IFNAME, GUEST_INTERFACE);
   netlink_number(&batch, IFLA_MTU, plan->mtu);
   netlink_attribute(&batch, IFLA_ADDRESS, plan->mac, sizeof plan->mac);
-  netlink_number(&batch, IFLA_NET_NS_PID, (uint32_t)peer);
+  netlink_number(&batch, IFLA_NET_NS_FD, (uint32_t)peer);
   netlink_nest_end(&batch, end);
   netlink_nest_end(&batch, data);
   netlink_nest_end(&batch, info);

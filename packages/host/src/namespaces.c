@@ -107,10 +107,18 @@ static int pin_both(const struct resident *resident, const char *user_path, cons
   return -1;
 }
 
+static int create_link_into(const struct resident *resident, const struct link_plan *link, struct failure *failure) {
+  int peer = open_namespace(resident, "net", failure);
+  if (peer < 0) return -1;
+  int outcome = create_link(link, peer, failure);
+  close(peer);
+  return outcome;
+}
+
 static int link_and_pin(const struct resident *resident, const char *user_path, const char *network_path,
                         const struct link_plan *link, struct failure *failure) {
   if (hear(resident, failure) < 0) return -1;
-  if (link != NULL && create_link(link, resident->pid, failure) < 0) return -1;
+  if (link != NULL && create_link_into(resident, link, failure) < 0) return -1;
   if (wire_up(resident, link, failure) == 0 && pin_both(resident, user_path, network_path, failure) == 0) return 0;
   // The pair would go with the namespace, but only some time after this call; a repeat needs the name free now.
   struct failure ignored = {0};

@@ -16,7 +16,7 @@ const LOOK = `
   });`;
 
 test('a program is handed a socket on the address, and may not leave core files', () => {
-  const { stdout, stderr, status } = listen('127.0.0.7', '4', process.execPath, '-e', LOOK, 'argument');
+  const { stdout, stderr, status } = listen('127.0.0.7', '4', '0', process.execPath, '-e', LOOK, 'argument');
   assert.equal(stderr, '');
   assert.partialDeepStrictEqual(JSON.parse(stdout), {
     address: '127.0.0.7',
@@ -33,7 +33,7 @@ test('where core files are forbidden already, as under sudo, the program starts,
   const command = ['--core=0:0', 'setpriv', ...unprivileged, '--ambient-caps', '-all,+net_admin', '--'];
   const { stdout, stderr } = spawnSync(
     'prlimit',
-    [...command, BINARY, '--listen', '127.0.0.7', '4', process.execPath, '-e', LOOK],
+    [...command, BINARY, '--listen', '127.0.0.7', '4', '0', process.execPath, '-e', LOOK],
     { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
   );
   assert.equal(stderr, '');
@@ -46,11 +46,12 @@ test('where core files are forbidden already, as under sudo, the program starts,
 
 test('an impossible request is an error, and no program is started', () => {
   const cases = [
-    [['127.0.0.7', '4'], /usage/, 2],
-    [['not an address', '4', 'true'], /listen: Invalid argument/, 1],
-    [['192.0.2.1', '4', '/nowhere/program'], /\/nowhere\/program: No such file/, 1],
-    [['127.0.0.7', '2', 'true'], /descriptor: Invalid argument/, 1],
-    [['127.0.0.7', '3', 'true'], /descriptor: Device or resource busy/, 1],
+    [['127.0.0.7', '4', '0'], /usage/, 2],
+    [['not an address', '4', '0', 'true'], /listen: Invalid argument/, 1],
+    [['192.0.2.1', '4', '0', '/nowhere/program'], /\/nowhere\/program: No such file/, 1],
+    [['127.0.0.7', '2', '0', 'true'], /descriptor: Invalid argument/, 1],
+    [['127.0.0.7', '3', '0', 'true'], /descriptor: Device or resource busy/, 1],
+    [['127.0.0.7', '4', 'root', 'true'], /group: Invalid argument/, 1],
   ] as const;
   for (const [parameters, message, code] of cases) {
     const { stderr, status } = listen(...parameters);

@@ -4,7 +4,7 @@ import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, Ports } from './egress-messages.ts';
-import { Proxies, type ProxiedRules, type ScopeKey } from './proxies.ts';
+import { Proxies, type ProxiedRules, type ProxiesOptions, type ScopeKey } from './proxies.ts';
 import type { Resolver } from './resolvers.ts';
 import { ResolverProcess } from './resolver-process.ts';
 
@@ -26,6 +26,7 @@ export interface EgressOptions {
   readonly lastHostId: number;
   /** Group of the proxies. */
   readonly groupId: number;
+  readonly links: ProxiesOptions['links'];
   /** null = the resolvers of this host. */
   readonly resolvers: readonly Resolver[] | null;
   readonly logger: Pick<Logger, 'info' | 'warn'>;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { KeyedMutex } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { BoundedGroup, removeEmptyGroups, tenantsMemoryBytes } from '../cgroup/bounded-group.ts';
+import type { Link } from '../host/link-words.ts';
 import type { HostNetworks } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Pin, Ports, ProxiedSandbox } from './egress-messages.ts';
@@ -29,10 +30,19 @@ export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
   readonly lead: (scope: ScopeKey, ports: Ports | null) => Promise<void>;
   /** Ends the redirection of a scope's connections. */
   readonly leadNowhere: (scope: ScopeKey) => Promise<void>;
+  readonly links: Links;
   /** A process without sandboxes ends after this time; a minute unless given. */
   readonly idleMs?: number | undefined;
   /** The limit of proxies; as many as fit into the memory of all unless given. */
   readonly maxProxies?: number | undefined;
+}
+
+/** Links between the network namespaces of proxies and that of the host. */
+interface Links {
+  /** Removes those that an earlier engine has left. */
+  removeAll(): Promise<void>;
+  open(): Promise<Link>;
+  close(link: Link): Promise<void>;
 }
 
 /** A hash of a scope, for names with a limited length and alphabet. */
@@ -49,6 +59,7 @@ interface Proxy {
   readonly process: ProxyProcess;
   readonly group: BoundedGroup;
   readonly hostId: number;
+  readonly link: Link;
 }
 
 const IDLE_MS = 60_000;
@@ -87,10 +98,10 @@ export class Proxies {
 
   /** Ends the processes of an earlier engine, and starts those for these sandboxes in the background. */
   async restore(sandboxes: ReadonlyMap<string, ProxiedRules>): Promise<void> {
-    const { recordFolder, logger, instance } = this.#options;
+    const { recordFolder, logger, instance, links } = this.#options;
     await mkdir(recordFolder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(recordFolder)) await endRecordedProcess(join(recordFolder, name));
-    await removeEmptyGroups(`${instance}-`);
+    await Promise.all([removeEmptyGroups(`${instance}-`), links.removeAll()]);
     for (const [client, rules] of sandboxes) this.#sandboxes.set(client, rules);
     for (const scope of new Set([...sandboxes.values()].map((rules) => rules.scope)))
       this.#open(scope).catch((error: unknown) => logger.warn({ error }, 'A proxy could not be started'));
@@ -123,7 +134,14 @@ export class Proxies {
     this.#isClosed = true;
     for (const timer of this.#idle.values()) clearTimeout(timer);
     await this.#mutex.whenIdle();
-    await Promise.all([...this.#proxies.values()].map((proxy) => endProxy(proxy)));
+    const { logger } = this.#options;
+    const closed = await Promise.allSettled([...this.#proxies.values()].map((proxy) => this.#close(proxy)));
+    for (const outcome of closed)
+      if (outcome.status === 'rejected')
+        logger.warn(
+          { error: outcome.reason as unknown },
+          'Not all of a proxy was removed; the next start does it',
+        );
     this.#proxies.clear();
   }
 
@@ -141,7 +159,7 @@ export class Proxies {
       if (running !== undefined) return running;
       await this.#makeRoom();
       await this.#options.lead(scope, null);
-      const proxy = this.#make(scope);
+      const proxy = this.#make(scope, await this.#options.links.open());
       this.#proxies.set(scope, proxy);
       proxy.process.start();
       return proxy;
@@ -163,7 +181,7 @@ export class Proxies {
     );
   }
 
-  #make(scope: ScopeKey): Proxy {
+  #make(scope: ScopeKey, link: Link): Proxy {
     const { recordFolder, instance, groupId, hostNetworks, listenAddresses, lead, onReport, ...rest } =
       this.#options;
     const group = new BoundedGroup(`${instance}-${scope}`, LIMITS);
@@ -171,6 +189,8 @@ export class Proxies {
     const process = new ProxyProcess({
       ...rest,
       listenAddresses,
+      groupId,
+      link,
       about: { scope },
       group,
       recordFile: join(recordFolder, `${scope}.json`),
@@ -187,7 +207,7 @@ export class Proxies {
         if (this.#sandboxes.get(client)?.scope === scope) onReport(client, report);
       },
     });
-    return { process, group, hostId };
+    return { process, group, hostId, link };
   }
 
   /** SAFETY: a process could signal another one of the same user, so each proxy has its own. */
@@ -219,15 +239,15 @@ export class Proxies {
       try {
         await leadNowhere(scope);
         this.#proxies.delete(scope);
-        await endProxy(proxy);
+        await this.#close(proxy);
       } catch (error) {
         logger.warn({ error }, 'A proxy that has no sandbox any more could not be ended');
       }
     });
   }
-}
 
-async function endProxy({ process, group }: Proxy): Promise<void> {
-  await process.close();
-  await group.remove();
+  async #close({ process, group, link }: Proxy): Promise<void> {
+    await process.close();
+    await Promise.all([group.remove(), this.#options.links.close(link)]);
+  }
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { programFile } from '@svc/contract/node-program';
+import type { Link } from '../host/link-words.ts';
 import type { HostNetworks } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import {
@@ -19,6 +20,10 @@ type Given = 'hostProgram' | 'recordFile' | 'logger' | 'group' | 'about';
 export interface ProxyOptions extends Pick<SupervisedProcessOptions, Given> {
   /** Addresses at which sandboxes reach this host; the IPv6 one is null when they have none. */
   readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
+  /** The only way from its network namespace to another. */
+  readonly link: Link;
+  /** The group that it changes to; its listening sockets have it from the start. */
+  readonly groupId: number;
   readonly config: () => ProxyConfig;
   /** Called with the ports to redirect connections to, at the start and after each replacement. */
   readonly onListening: (ports: Ports) => Promise<void>;
@@ -47,12 +52,13 @@ const MAX_REPORTS_PER_SECOND = 1000;
 export class ProxyProcess {
   readonly #process: SupervisedProcess<ProxyOrder>;
 
-  constructor({ listenAddresses, config, onListening, onReport, ...given }: ProxyOptions) {
+  constructor({ listenAddresses, groupId, config, onListening, onReport, ...given }: ProxyOptions) {
     const listen = (address: string, descriptor: number) => [
       given.hostProgram,
       '--listen',
       address,
       String(descriptor),
+      String(groupId),
     ];
     const { ipv4, ipv6 } = listenAddresses;
     this.#process = new SupervisedProcess({

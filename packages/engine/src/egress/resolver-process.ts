@@ -32,6 +32,7 @@ export class ResolverProcess {
       about: {},
       prefix: [],
       choosesAddress: true,
+      link: null,
       // The host replaces the file that names its resolvers, which may be a link into any folder.
       shown: [],
       group: null,

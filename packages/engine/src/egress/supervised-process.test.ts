@@ -41,6 +41,7 @@ async function keep(t: TestContext, script: string, watchTickMs = 1000): Promise
     hostProgram: BUILT_SVC_HOST,
     prefix: [],
     choosesAddress: true,
+    link: null,
     shown: [],
     main,
     recordFile: join(folder, 'record.json'),

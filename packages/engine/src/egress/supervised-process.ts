@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { BoundedGroup } from '../cgroup/bounded-group.ts';
+import { linkWords, type Link } from '../host/link-words.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { Watchdog } from '../host/watchdog.ts';
 import {
@@ -28,6 +29,8 @@ export interface SupervisedProcessOptions {
   readonly prefix: readonly string[];
   /** Whether the process may open sockets itself, or only accepts connections on those that `prefix` opened. */
   readonly choosesAddress: boolean;
+  /** Joins its own network namespace to that of the host; null: it has the network of the host. */
+  readonly link: Link | null;
   /** Folders of the host that it can see; none: all of them. */
   readonly shown: readonly string[];
   readonly main: string;
@@ -183,12 +186,11 @@ export class SupervisedProcess<Order extends object> {
   }
 
   #spawn(): Kept {
-    const { hostProgram, prefix, choosesAddress, shown, main, codeCache, config, name } = this.#options;
+    const { prefix, main, codeCache, config, name } = this.#options;
     const node = [process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, main];
     // SAFETY: no shell; the arguments are ours. Of root's capabilities the child keeps those that it needs to read its own program and to
     // change its user; nothing that it starts can regain any (host/src/confine/seclude.h).
-    const secluded = [hostProgram, '--seclude', choosesAddress ? '1' : '0', String(shown.length), ...shown];
-    const [program = '', ...words] = [...prefix, ...secluded, ...node];
+    const [program = '', ...words] = [...prefix, ...secludedBy(this.#options), ...node];
     const child = spawn(program, words, {
       // The last is LINK_DESCRIPTOR.
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
@@ -308,6 +310,22 @@ export class SupervisedProcess<Order extends object> {
     }, this.#delayMs);
     this.#delayMs = Math.min(LONGEST_DELAY_MS, this.#delayMs * 2);
   }
+}
+
+function secludedBy({
+  hostProgram,
+  choosesAddress,
+  link,
+  shown,
+}: SupervisedProcessOptions): readonly string[] {
+  const counted = (words: readonly string[]) => [String(words.length), ...words];
+  return [
+    hostProgram,
+    '--seclude',
+    choosesAddress ? '1' : '0',
+    ...counted(linkWords(link)),
+    ...counted(shown),
+  ];
 }
 
 /** `listening`: settled by the process's report. */

@@ -3,6 +3,7 @@ import { onAbort } from '@svc/contract/async';
 import { HostCallError } from './host-calls.ts';
 import type { FrozenDisk, HostCalls, LaunchRequest } from './host-calls.ts';
 import { HostProcess } from './host-process.ts';
+import { linkWords } from './link-words.ts';
 
 /** Where `npm run build` puts the helper. */
 export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-host', import.meta.url));
@@ -46,10 +47,7 @@ export class SvcHostCalls implements HostCalls {
 
   async createNamespaces(request: Parameters<HostCalls['createNamespaces']>[0]): Promise<void> {
     const { userPath, networkPath, idBase, link } = request;
-    const wiring =
-      link === null ? [] : [link.hostInterface, link.address, link.gateway, String(link.mtu), link.mac];
-    const ipv6 = link?.ipv6 === undefined ? [] : [link.ipv6.address, link.ipv6.gateway];
-    await this.#call('createNamespaces', [userPath, networkPath, String(idBase), ...wiring, ...ipv6]);
+    await this.#call('createNamespaces', [userPath, networkPath, String(idBase), ...linkWords(link)]);
   }
 
   async removeNamespaces(userPath: string, networkPath: string): Promise<void> {

@@ -61,7 +61,7 @@ test('every address of the pool can be asked for, also those that are prepared f
     };
     const slot = await network.acquire('public', soon(), requested);
     assert.equal(slot.link?.address, requested.address);
-    await assert.rejects(network.acquire('public', soon(), requested), /is in use by another sandbox/);
+    await assert.rejects(network.acquire('public', soon(), requested), /is in use; choose another one/);
     await network.release(slot.key);
   }
 });

@@ -27,6 +27,7 @@ import { DEFAULT_MAX_PACKETS } from './packet-limit.ts';
 import { PacketFilter } from './packet-filter.ts';
 import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
+import { ProxyLinks } from './proxy-links.ts';
 import { addProxyRouting, proxyGroup, removeProxyRouting } from './proxy-routing.ts';
 import { linkPrefix } from './ruleset.ts';
 import { SlotPlans } from './slot-plans.ts';
@@ -77,6 +78,7 @@ export class LinuxNetwork implements Network {
   readonly #plans: SlotPlans;
   readonly #slots: Slots;
   readonly #filter: PacketFilter;
+  readonly #proxyLinks: ProxyLinks;
   readonly #policies: SlotPolicies;
   #prepared: Readonly<Record<Reach, PreparedSlots>> | null = null;
   #egress: Egress | null = null;
@@ -121,13 +123,12 @@ export class LinuxNetwork implements Network {
     });
     const records = new SlotRecords(options.runFolder);
     this.#plans = new SlotPlans({ ...options, ...pools, records });
+    const shared = { instance, hostCalls: options.hostCalls, plans: this.#plans, filter: this.#filter };
+    this.#proxyLinks = new ProxyLinks(shared);
     this.#slots = new Slots({
-      instance,
-      hostCalls: options.hostCalls,
+      ...shared,
       logger,
-      plans: this.#plans,
       records,
-      filter: this.#filter,
       onLeaving: async (slot) => (readTraffic(slot).sentBytes > 0 ? this.denials.look() : undefined),
       onLeft: (slot) => this.#forget(slot),
     });
@@ -277,6 +278,7 @@ export class LinuxNetwork implements Network {
       listenAddresses: { ipv4: this.#pool.gateway, ipv6: this.#ipv6Pool?.gateway ?? null },
       lastHostId: firstHostId - 1,
       groupId: proxyGroup(instance),
+      links: this.#proxyLinks,
       idleMs: proxyIdleMs,
       maxProxies,
       resolvers,

@@ -14,13 +14,15 @@ import { recordProcess } from '../egress/recorded-process.ts';
 import { readProcessState } from '../host/process-state.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { probe, type Attempt } from '../testing/probe.ts';
-import { command, inNamespace } from '../testing/command.ts';
+import { inNamespace } from '../testing/command.ts';
 import type { Internet } from '../testing/internet.ts';
+import { likeProcess, newProxyOf, proxyOf, succeeds } from '../testing/proxy-process.ts';
 import type { TestEngine } from '../testing/test-engine.ts';
 import { withInternet } from '../testing/with-internet.ts';
 import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';
 import type { Slot } from './network.ts';
+import { proxyLinkPrefix } from './ruleset.ts';
 
 let internet: Internet;
 let engine: TestEngine;
@@ -43,19 +45,8 @@ async function sandboxOf(t: TestContext, scope: string): Promise<Slot> {
   return slot;
 }
 
-function pidOf(scope: string): number | null {
-  const file = join(engine.options.runFolder, 'proxies', `${scopeKey(scope)}.json`);
-  if (!existsSync(file)) return null;
-  const text = readFileSync(file, 'utf8');
-  return text.endsWith('}') ? (JSON.parse(text) as { pid: number }).pid : null;
-}
-
-async function newPidOf(scope: string, old: number | null = null): Promise<number> {
-  await waitUntil(() => ![null, old].includes(pidOf(scope)), `a proxy of ${scope}`);
-  const pid = pidOf(scope);
-  assert.ok(pid !== null && pid > 1);
-  return pid;
-}
+const pidOf = (scope: string) => proxyOf(engine, scope);
+const newPidOf = (scope: string, old: number | null = null) => newProxyOf(engine, scope, old);
 
 /** Resolves the name, and says something over a connection to where it leads. */
 async function reaches(slot: Slot): Promise<boolean> {
@@ -127,47 +118,34 @@ test('a proxy is limited in memory, CPU and threads, beside the others and not a
   assert.equal(readFileSync(`${memory?.mountpoint}/${name}/${file}`, 'utf8').trim(), String(768 * 2 ** 20));
 });
 
-/** Words that run a program as the user and the group that a process has. */
-function likeProcess(pid: number): readonly string[] {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  const [uid, gid] = ['Uid', 'Gid'].map((name) => new RegExp(`^${name}:\\t(\\d+)`, 'm').exec(status)?.[1]);
-  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
-}
-
-async function succeeds(...line: readonly string[]): Promise<boolean> {
-  return await command('timeout', '10', ...line).then(
-    () => true,
-    () => false,
-  );
-}
-
 test('a compromised proxy reaches no more of the network than the ceiling allows', async (t) => {
   const own = createServer((socket) => socket.destroy()).listen(0, '0.0.0.0');
   t.after(() => own.close());
   await once(own, 'listening');
   const { port } = own.address() as AddressInfo;
-  const slot = await network.acquire('public', AbortSignal.timeout(100_000));
-  await network.setPolicy(slot, POLICY, null, 'one');
-  const as = likeProcess(await newPidOf('one'));
-  const gateway = slot.link?.nameserver ?? '';
-  await network.release(slot.key);
-  const says = (place: string) => succeeds(...as, 'bash', '-c', `echo > /dev/${place}`);
-  const outcomes = async () => ({
-    public: await says(`tcp/${internet.publicAddress}/8080`),
-    private: await says(`tcp/${internet.privateAddress}/8080`),
-    host: await says(`tcp/${gateway}/${port}`),
-    loopback: await says(`tcp/127.0.0.1/${port}`),
-    datagrams: await says(`udp/${internet.resolver}/53`),
-  });
-  const open = { public: true, private: true, host: true, loopback: false, datagrams: false };
-  assert.deepEqual(await outcomes(), open, 'without a ceiling');
+  const outcomesFor = async (inNetwork: LinuxNetwork) => {
+    const slot = await inNetwork.acquire('public', AbortSignal.timeout(100_000));
+    await inNetwork.setPolicy(slot, POLICY, null, 'one');
+    const as = likeProcess(await newPidOf('one'));
+    const says = (place: string) => succeeds(...as, 'bash', '-c', `echo > /dev/${place}`);
+    const outcomes = {
+      public: await says(`tcp/${internet.publicAddress}/8080`),
+      private: await says(`tcp/${internet.privateAddress}/8080`),
+      host: await says(`tcp/${slot.link?.gateway}/${port}`),
+      loopback: await says(`tcp/127.0.0.1/${port}`),
+    };
+    await inNetwork.release(slot.key);
+    return outcomes;
+  };
+  const open = { public: true, private: true, host: true, loopback: false };
+  assert.deepEqual(await outcomesFor(network), open, 'without a ceiling');
   const held = engine.open({ ceiling: { groups: ['public'], ranges: [] } });
   await network.close();
   t.after(() => network.recover([]));
   await held.recover([]);
   try {
     const below = { ...open, private: false, host: false };
-    assert.deepEqual(await outcomes(), below, 'below the ceiling of public addresses');
+    assert.deepEqual(await outcomesFor(held), below, 'below the ceiling of public addresses');
   } finally {
     await held.close();
   }
@@ -237,6 +215,12 @@ test('a proxy ends some time after its last sandbox, and nothing of it is left',
   const { mountpoint } = treeOf(readCgroupLayout(), 'memory') ?? {};
   const group = `${mountpoint}/svc-tenants/${engine.options.instance}-${scopeKey('three')}`;
   await waitUntil(() => !existsSync(group), 'its cgroup is gone');
+  const prefix = proxyLinkPrefix(engine.options.instance);
+  const ofLinks = async () => (await engine.traces()).filter((trace) => trace.includes(prefix));
+  await waitUntil(
+    async () => (await ofLinks()).length === 0,
+    'its link is gone, also from the packet filter',
+  );
 });
 
 test('there are as many proxies as the host has room for; one without a sandbox makes room', async (t) => {

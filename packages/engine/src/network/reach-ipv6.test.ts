@@ -9,6 +9,7 @@ import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { command, inNamespace } from '../testing/command.ts';
 import type { Internet } from '../testing/internet.ts';
 import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
+import { networkOf, newProxyOf } from '../testing/proxy-process.ts';
 import { TestEngine } from '../testing/test-engine.ts';
 import { withInternet } from '../testing/with-internet.ts';
 import type { LinuxNetwork } from './linux-network.ts';
@@ -210,6 +211,20 @@ test('rules about names know their IPv6 addresses, and lead to the proxy over bo
     [6],
   );
   assert.match(await engine.table(), /tproxy ip6 to/);
+});
+
+test('a proxy reaches IPv6 addresses that are open to sandboxes, and no sandbox', async () => {
+  const rule = { direction: 'egress', action: 'allow', destination: { domain: 'dual.example' } } as const;
+  await network.setPolicy(other, resolvePolicy({ policy: { default_egress: 'deny', rules: [rule] } }));
+  const proxy = networkOf(await newProxyOf(engine, null));
+  // The address of metadata is closed by a ceiling alone.
+  const [, ...embedding] = internet.closedIpv6Addresses;
+  const closed = [...embedding, other.link.ipv6.address].map((host) => tcp(host));
+  assert.deepEqual(await probeBriefly(proxy, tcp(internet.publicIpv6Address), ...closed), [
+    `you are ${internet.hostIpv6Address}`,
+    ...embedding.map(() => 'ECONNREFUSED'),
+    'silence',
+  ]);
 });
 
 test('a denial over IPv6 is reported with its address', async () => {

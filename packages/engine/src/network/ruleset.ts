@@ -45,6 +45,11 @@ export function linkPrefix(instance: string): string {
   return `v${instance}-`;
 }
 
+/** The same for the links of proxies. Rules about proxies precede those about sandboxes, whose prefix matches these names too. */
+export function proxyLinkPrefix(instance: string): string {
+  return `${linkPrefix(instance)}-`;
+}
+
 /** Adding an existing link and deleting a missing one both succeed. */
 export function addLink(instance: string, link: SlotLink): string {
   return elementsOf(link)
@@ -138,6 +143,7 @@ export function ruleset(options: RulesetOptions): string {
   const pool6 = ipv6Pool === null ? NO_ADDRESS : formatCidr(ipv6Pool.range);
   return [
     `define ours = "${linkPrefix(instance)}*"`,
+    `define proxy_links = "${proxyLinkPrefix(instance)}*"`,
     `define pool = ${pool.cidr}`,
     `define gateway = ${pool.gateway}`,
     `define not_public = { ${[...notPublic(4), pool.cidr].join(', ')} }`,

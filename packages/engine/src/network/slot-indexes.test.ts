@@ -48,6 +48,14 @@ test('a released index comes back after all others had their turn', () => {
   assert.equal(indexes.take(), first);
 });
 
+test('the cycle leaves out what is above its end, which a range reaches', () => {
+  const indexes = new SlotIndexes(5, 2);
+  assert.equal(indexes.takeWithin({ first: 4, last: 4 }), 4);
+  assert.deepEqual(new Set([indexes.take(), indexes.take(), indexes.take()]), new Set([0, 1, null]));
+  assert.equal(indexes.hasFree({ first: 0, last: 1 }), false);
+  assert.equal(indexes.hasFree({ first: 0, last: 4 }), true);
+});
+
 test('a reserved index is never handed out', () => {
   const indexes = new SlotIndexes(3);
   indexes.reserve(1);

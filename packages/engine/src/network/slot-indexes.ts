@@ -7,27 +7,31 @@ export interface IndexRange {
 }
 
 /**
- * Allocates numbers below `size`, each to one owner at a time. It cycles from a random start, so that a number (and its address and id
- * range) is reused as late as possible: connections of its last owner are forgotten by then.
+ * Allocates numbers below `size`, each to one owner at a time. `take` cycles through those below `cycled` from a random start, so that a
+ * number (and its address and id range) is reused as late as possible: connections of its last owner are forgotten by then.
  */
 export class SlotIndexes {
   readonly #size: number;
+  readonly #cycled: number;
   readonly #taken = new Set<number>();
   #next: number;
 
-  constructor(size: number) {
+  constructor(size: number, cycled = size) {
     this.#size = size;
-    this.#next = randomInt(size);
+    this.#cycled = cycled;
+    this.#next = randomInt(cycled);
   }
 
   /** Null when all are taken. */
   take(): number | null {
-    if (this.#taken.size >= this.#size) return null;
-    while (this.#taken.has(this.#next)) this.#next = (this.#next + 1) % this.#size;
-    const index = this.#next;
-    this.#taken.add(index);
-    this.#next = (index + 1) % this.#size;
-    return index;
+    for (let step = 0; step < this.#cycled; step++) {
+      const index = (this.#next + step) % this.#cycled;
+      if (this.#taken.has(index)) continue;
+      this.#taken.add(index);
+      this.#next = (index + 1) % this.#cycled;
+      return index;
+    }
+    return null;
   }
 
   /** A number from `first` to `last`; null when all of them are taken. */

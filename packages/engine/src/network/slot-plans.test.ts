@@ -56,3 +56,32 @@ test('every announced address can be requested, and a range yields its available
   assert.ok(!plans.isFree(requested(range)));
   assert.throws(() => addressOf(range), /All addresses of 172\.20\.0\.0\/24 are in use/);
 });
+
+test('proxies have addresses that no sandbox can have, where the pool is larger than the host ids', () => {
+  const plans = plansOfEight();
+  for (let planned = 0; planned < 100; planned++) {
+    const { index, link } = plans.planProxyLink();
+    assert.ok(index >= 65_533 - 1024, link.address);
+    assert.match(link.hostInterface, /^vabcd--[a-z0-9]{4}$/);
+    assert.equal(link.ipv6?.gateway, 'fd12:3456:789a::ac14:1');
+  }
+  for (let planned = 0; planned < 8; planned++) plans.plan('public', null);
+});
+
+test('in a small pool proxies and sandboxes share the addresses, and none is given twice', () => {
+  const pool = parseAddressPool('172.20.0.0/29');
+  const plans = new SlotPlans({ pool, ipv6Pool: null, records, instance: 'abcd', firstHostId: 2 ** 31 });
+  const last = plans.planProxyLink();
+  assert.equal(last.link.address, '172.20.0.6', 'the last of the pool');
+  const others = [
+    plans.plan('public', null).slot.link,
+    plans.planProxyLink().link,
+    plans.plan('public', null).slot.link,
+  ];
+  const addresses = [last.link, ...others, plans.planProxyLink().link].map((link) => link?.address);
+  assert.equal(new Set(addresses).size, 5);
+  assert.throws(() => plans.planProxyLink(), { code: 'insufficient_capacity' });
+  assert.throws(() => plans.plan('public', null), { code: 'insufficient_capacity' });
+  plans.giveBack(last);
+  assert.equal(plans.planProxyLink().link.address, '172.20.0.6');
+});

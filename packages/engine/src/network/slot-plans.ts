@@ -5,7 +5,7 @@ import { cidr } from '../policy/address.ts';
 import type { Ipv6Pool } from './ipv6-pool.ts';
 import { wrongInterface, type RequestedInterface } from './requested-interface.ts';
 import type { Reach, Slot, SlotLink } from './network.ts';
-import { linkPrefix } from './ruleset.ts';
+import { linkPrefix, proxyLinkPrefix } from './ruleset.ts';
 import { SlotIndexes, type IndexRange } from './slot-indexes.ts';
 import type { SlotRecord, SlotRecords } from './slot-records.ts';
 
@@ -24,6 +24,11 @@ const KEY_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const KEY_LENGTH = 12;
 /** 15 characters is the longest name of an interface: v, 8 of the instance, a dash, 5 of the key. */
 const LINK_NAME_LETTERS = 5;
+/** The name for a proxy has two dashes. */
+const PROXY_LINK_LETTERS = 4;
+/** Proxies take addresses from the end of the pool, where sandboxes with a requested address are least in their way. */
+const MOST_PROXY_ADDRESSES = 1024;
+const PROXY_SHARE = 8;
 /** What every link has to carry for IPv6 to be on it. */
 const IPV6_MIN_MTU = 1280;
 /** For links without a requested MTU. Where a route takes less, the packet filter and the host report it. */
@@ -31,7 +36,13 @@ const DEFAULT_MTU = 1500;
 /** The first byte of a locally administered address. */
 const LOCAL_MAC = '02';
 
-/** Allocates address, ids and names for slots; they stay allocated until they are given back. */
+/** The link of a proxy, and what it has allocated. */
+export interface PlannedLink {
+  readonly index: number;
+  readonly link: SlotLink;
+}
+
+/** Allocates address, ids and names for slots and proxies; they stay allocated until they are given back. */
 export class SlotPlans {
   readonly #options: SlotPlansOptions;
   readonly #indexes: SlotIndexes;
@@ -42,14 +53,14 @@ export class SlotPlans {
     this.#options = options;
     const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
     this.#size = Math.min(options.pool.size, rangesOfIds);
-    this.#indexes = new SlotIndexes(this.#size);
+    this.#indexes = new SlotIndexes(options.pool.size, this.#size);
   }
 
   reserve({ index }: SlotRecord): void {
     this.#indexes.reserve(index);
   }
 
-  giveBack({ index }: SlotRecord): void {
+  giveBack({ index }: Pick<SlotRecord, 'index'>): void {
     this.#indexes.release(index);
   }
 
@@ -75,7 +86,7 @@ export class SlotPlans {
       requested === null ? this.#indexes.take() : this.#indexes.takeWithin(this.#indexesFor(requested));
     if (index === null) throw allTaken(requested);
     const { records, instance, firstHostId } = this.#options;
-    const key = Array.from({ length: KEY_LENGTH }, () => KEY_LETTERS[randomInt(KEY_LETTERS.length)]).join('');
+    const key = randomKey(KEY_LENGTH);
     // Fresh for every slot: the name of a removed veth lingers in the kernel for a while.
     const hostInterface = `${linkPrefix(instance)}${key.slice(0, LINK_NAME_LETTERS)}`;
     const slot: Slot = {
@@ -86,6 +97,19 @@ export class SlotPlans {
       link: reach === 'public' ? { hostInterface, ...this.#linkOf(index, requested) } : null,
     };
     return { index, slot };
+  }
+
+  /** An address beyond the host ids of sandboxes where the pool has one. @throws PlatformError `insufficient_capacity` */
+  planProxyLink(): PlannedLink {
+    const { pool, instance } = this.#options;
+    const last = pool.size - 1;
+    const share = Math.min(MOST_PROXY_ADDRESSES, Math.ceil(pool.size / PROXY_SHARE));
+    const index =
+      this.#indexes.takeWithin({ first: pool.size - share, last }) ??
+      this.#indexes.takeWithin({ first: 0, last });
+    if (index === null) throw allTaken(null);
+    const hostInterface = `${proxyLinkPrefix(instance)}${randomKey(PROXY_LINK_LETTERS)}`;
+    return { index, link: { hostInterface, ...this.#linkOf(index, null) } };
   }
 
   #linkOf(index: number, requested: RequestedInterface | null): Omit<SlotLink, 'hostInterface'> {
@@ -172,16 +196,19 @@ export class SlotPlans {
   }
 }
 
+function randomKey(length: number): string {
+  return Array.from({ length }, () => KEY_LETTERS[randomInt(KEY_LETTERS.length)]).join('');
+}
+
 function randomMac(): string {
   return [LOCAL_MAC, ...(randomBytes(5).toString('hex').match(/../g) ?? [])].join(':');
 }
 
 function allTaken(requested: RequestedInterface | null): PlatformError {
   const { address, range, ipv6Address } = requested ?? { address: null, range: null, ipv6Address: null };
-  if (address !== null)
-    return wrongInterface('ipv4_address', `${address} is in use by another sandbox; choose another one`);
+  if (address !== null) return wrongInterface('ipv4_address', `${address} is in use; choose another one`);
   if (ipv6Address !== null)
-    return wrongInterface('ipv6_address', `${ipv6Address} is in use by another sandbox; choose another one`);
+    return wrongInterface('ipv6_address', `${ipv6Address} is in use; choose another one`);
   const whose = range === null ? 'All sandbox addresses' : `All addresses of ${range}`;
   return new PlatformError('insufficient_capacity', `${whose} are in use; remove a sandbox first`);
 }

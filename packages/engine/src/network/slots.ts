@@ -7,7 +7,7 @@ import { interfacesWithPrefix } from './host-routing.ts';
 import type { RequestedInterface } from './requested-interface.ts';
 import type { Reach, Slot, SlotLink } from './network.ts';
 import type { PacketFilter } from './packet-filter.ts';
-import { linkPrefix } from './ruleset.ts';
+import { linkPrefix, proxyLinkPrefix } from './ruleset.ts';
 import type { SlotPlans } from './slot-plans.ts';
 import type { SlotRecord, SlotRecords } from './slot-records.ts';
 
@@ -61,7 +61,7 @@ export class Slots {
     return kept.filter((_, position) => pinned[position]);
   }
 
-  /** Removes all slots and links but these. */
+  /** Removes all slots and their links but these. */
   async removeOthers(kept: readonly Slot[]): Promise<void> {
     const keys = new Set(kept.map(({ key }) => key));
     const names = new Set(kept.map(({ link }) => link?.hostInterface));
@@ -77,7 +77,8 @@ export class Slots {
         }),
     );
     const links = await interfacesWithPrefix(linkPrefix(instance));
-    await Promise.all(links.filter((name) => !names.has(name)).map((name) => hostCalls.deleteLink(name)));
+    const unused = links.filter((name) => !names.has(name) && !name.startsWith(proxyLinkPrefix(instance)));
+    await Promise.all(unused.map((name) => hostCalls.deleteLink(name)));
   }
 
   async make(reach: Reach, requested: RequestedInterface | null = null): Promise<Slot> {

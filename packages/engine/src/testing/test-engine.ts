@@ -48,7 +48,7 @@ export class TestEngine implements AsyncDisposable {
       .split('\n')
       .filter((line) => line.includes(runFolder));
     const links = (await readdir('/sys/class/net')).filter((name) => name.startsWith(linkPrefix(instance)));
-    const elements = (await this.table()).match(/"v[0-9a-f]+-\w+" \. [\da-f.:]+/g) ?? [];
+    const elements = (await this.table()).match(/"v[0-9a-f]+-+\w+" \. [\da-f.:]+/g) ?? [];
     return [...folders, ...mounts, ...links, ...elements];
   }
 

@@ -5,6 +5,7 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #include "confine/capabilities.h"
 #include "confine/filter.h"
+#include "confine/own-network.h"
 #include "idmap.h"
 #include "request.h"
 
@@ -109,20 +111,51 @@ static int give_up_rights(bool chooses_address, struct failure *failure) {
   return load_server_filter(chooses_address, failure);
 }
 
+struct seclusion {
+  bool chooses_address, has_link;
+  struct link_plan link;
+  uint32_t path_count;
+  char **paths, **command;
+};
+
+/** A number, and as many words behind it with at least one after them. Returns the first of them, or NULL. */
+static char **read_list(char **place, char **end, uint32_t most, uint32_t *length, struct failure *failure) {
+  if (place >= end || parse_number(*place, 0, most, length, failure) < 0) return NULL;
+  return end - place - 1 > (ptrdiff_t)*length ? place + 1 : NULL;
+}
+
+static int read_arguments(int count, char **arguments, struct seclusion *plan, struct failure *failure) {
+  char **end = arguments + count;
+  uint32_t parts;
+  if (parse_flag(arguments[0], &plan->chooses_address, failure) < 0) return -1;
+  char **link = read_list(arguments + 1, end, LINK_ARGUMENTS_WITH_IPV6, &parts, failure);
+  if (link == NULL) return -1;
+  plan->has_link = parts > 0;
+  if (plan->has_link && parse_link_plan((const char *const *)link, parts, &plan->link, failure) < 0) return -1;
+  plan->paths = read_list(link + parts, end, MAX_PATHS, &plan->path_count, failure);
+  if (plan->paths == NULL) return -1;
+  plan->command = plan->paths + plan->path_count;
+  return 0;
+}
+
+static int withdraw(const struct seclusion *plan, struct failure *failure) {
+  // First, because it needs /proc.
+  if (plan->has_link && enter_own_network(&plan->link, failure) < 0) return -1;
+  if (plan->path_count > 0 && show_only(plan->paths, plan->path_count, failure) < 0) return -1;
+  return give_up_rights(plan->chooses_address, failure);
+}
+
 int seclude(int count, char **arguments) {
   struct failure failure = {0};
-  bool chooses_address = false;
-  uint32_t paths = 0;
-  if (count < 3 || parse_flag(arguments[0], &chooses_address, &failure) < 0 ||
-      parse_number(arguments[1], 0, MAX_PATHS, &paths, &failure) < 0 || (int)paths + 2 >= count) {
-    fputs("usage: svc-host --seclude CHOOSES COUNT PATH... PROGRAM ARGUMENT...\n", stderr);
+  struct seclusion plan = {0};
+  if (read_arguments(count, arguments, &plan, &failure) < 0) {
+    fputs("usage: svc-host --seclude CHOOSES COUNT LINK... COUNT PATH... PROGRAM ARGUMENT...\n", stderr);
     return 2;
   }
-  char **command = arguments + 2 + paths;
-  if ((paths == 0 || show_only(arguments + 2, paths, &failure) == 0) && give_up_rights(chooses_address, &failure) == 0) {
+  if (withdraw(&plan, &failure) == 0) {
     /* SAFETY: the engine chooses the program and its arguments, and its environment is what the engine gave this one. */
-    execvp(command[0], command);
-    fail(&failure, "execute %s", command[0]);
+    execvp(plan.command[0], plan.command);
+    fail(&failure, "execute %s", plan.command[0]);
   }
   fprintf(stderr, "svc-host: cannot %s: %s\n", failure.step, strerror(failure.error));
   return CANNOT_RUN;
