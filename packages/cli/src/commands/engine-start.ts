@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Capabilities, EngineClient } from '@svc/engine/client';
 import { Command, Option } from 'commander';
@@ -32,7 +32,19 @@ const FORWARDED = [
   new Option('--log-level <level>', 'how much the engine logs'),
   new Option('--prepared-slots <n>', 'network namespaces kept ready'),
   new Option('--prepared-disks <n>', 'disks kept ready'),
+  new Option(
+    '--listen <host:port>',
+    'let servers on other machines use it over TLS; needs the three files (default: this machine only)',
+  ),
+  fileOption('--tls-cert <file>', 'certificate of this machine, with the name or address that servers use'),
+  fileOption('--tls-key <file>', 'its key'),
+  fileOption('--tls-ca <file>', 'authority that signs the certificates of servers'),
 ];
+
+/** The engine has another working directory. */
+function fileOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser((path: string) => resolve(path));
+}
 
 const SOCKET_OWNER = 'socketOwner';
 
@@ -50,6 +62,10 @@ export function createCommand(): Command {
         ['svc engine start --detach', 'in the background'],
         ['svc engine start', 'here, with its log, until Ctrl-C'],
         ['svc engine start -d --warm python=2', 'with two started sandboxes ready'],
+        [
+          'svc engine start -d --listen 192.0.2.7:7443 --tls-cert node.crt --tls-key node.key --tls-ca ca.crt',
+          'for servers elsewhere',
+        ],
       ),
     )
     .action(start);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isErrorCode, PlatformError } from '@svc/contract/errors';
+import type { EngineAddress, TcpAddress } from './engine-address.ts';
 
 /** @throws PlatformError with the engine's own code and message */
 export function checkAnswer(response: IncomingMessage, text: string): void {
@@ -49,9 +50,10 @@ export function cutOff(cause?: unknown): PlatformError {
   return new PlatformError('orchestrator_unreachable', message, { cause });
 }
 
-export function unreachable(error: NodeJS.ErrnoException): Error {
+export function unreachable(error: NodeJS.ErrnoException, address: EngineAddress): Error {
   if (error.name === 'AbortError') return error;
-  return new PlatformError('orchestrator_unreachable', hintOf(error), {
+  const hint = 'socketPath' in address ? hintOf(error) : remoteHintOf(error, address);
+  return new PlatformError('orchestrator_unreachable', hint, {
     details: { errno: error.code ?? error.message },
     cause: error,
   });
@@ -63,6 +65,18 @@ function hintOf({ code, message }: NodeJS.ErrnoException): string {
   if (code !== 'EACCES') return 'the engine cannot be reached; start it with `svc engine start`';
   const [uid, gid] = [process.getuid?.(), process.getgid?.()];
   return `the engine's socket is not for user ${uid}; start the engine with \`svc engine start --socket-owner ${uid}:${gid}\`, or a server as whom the socket belongs to, with --run-as`;
+}
+
+const REFUSED_CERTIFICATE = /CERT|SIGNATURE|PURPOSE|^ERR_SSL_|^EPROTO$/;
+
+function remoteHintOf({ code, message }: NodeJS.ErrnoException, { host, port }: TcpAddress): string {
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (code === undefined) return `the engine at ${place} hangs: ${message}`;
+  if (code === 'ECONNRESET')
+    return `the engine at ${place} closed the connection: it was stopped, or refuses this server's certificate, as its log says`;
+  if (REFUSED_CERTIFICATE.test(code))
+    return `the engine at ${place} has a certificate that cannot be used (${code}): ${message}`;
+  return `the engine at ${place} cannot be reached (${code})`;
 }
 
 function safeParse(text: string): unknown {

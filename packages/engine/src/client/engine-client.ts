@@ -1,9 +1,9 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
-import { Agent, request } from '@svc/contract/node-http';
+import { request } from '@svc/contract/node-http';
 import type {
   CheckSandbox,
   CreateSandbox,
@@ -41,6 +41,7 @@ import {
   unreachable,
   wholeBody,
 } from './engine-answer.ts';
+import { createAgent, targetOf, type EngineAddress } from './engine-address.ts';
 import { ignoreProgress, query, segment, type OnProgress } from './engine-request.ts';
 import { EngineImages } from './engine-images.ts';
 import { EngineVolumes } from './engine-volumes.ts';
@@ -51,7 +52,7 @@ const READ_TIMEOUT_MS = 60_000;
 const CHANGE_TIMEOUT_MS = 15 * 60_000;
 
 /**
- * Client of the engine for other processes: HTTP over its unix socket. Calls fail with the engine's own `PlatformError`, or with
+ * Client of an engine for other processes: HTTP over its unix socket, or over TCP with mutual TLS. Calls fail with the engine's own `PlatformError`, or with
  * `orchestrator_unreachable` when the engine cannot be reached. Every call has a deadline; streams have none. The watchdog ends all
  * of them when the engine hangs (`setAbsence`).
  */
@@ -65,20 +66,23 @@ export class EngineClient {
     download: (path, signal) => this.#download(path, signal),
     upload: (path, content, signal) => this.#upload(path, content, signal),
   });
-  readonly #socketPath: string;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  readonly #address: EngineAddress;
+  readonly #agent: Agent;
   /** A separate connection, so that it does not queue behind calls. */
-  readonly #pulseAgent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #pulseAgent: Agent;
   readonly #upgradedSockets = new Set<Duplex>();
   #absence: string | null = null;
 
-  constructor({ socketPath }: { readonly socketPath: string }) {
-    this.#socketPath = socketPath;
+  /** Connects at the first call. */
+  constructor(address: EngineAddress) {
+    this.#address = address;
+    this.#agent = createAgent(address, { maxSockets: 256 });
+    this.#pulseAgent = createAgent(address, { maxSockets: 1 });
   }
 
   /** Whether the engine answers; asks it also while it is marked as absent. */
   async pulse(signal?: AbortSignal): Promise<{ readonly pid: number; readonly startTime: string }> {
-    const options = { socketPath: this.#socketPath, path: '/pulse', agent: this.#pulseAgent };
+    const options = { ...targetOf(this.#address), path: '/pulse', agent: this.#pulseAgent };
     const outgoing = request(signal === undefined ? options : { ...options, signal });
     const answered = this.#answer(outgoing);
     outgoing.end();
@@ -331,15 +335,15 @@ export class EngineClient {
     headers: Record<string, string | number>,
     signal?: AbortSignal,
   ): ClientRequest {
-    if (this.#absence !== null) throw unreachable(new Error(this.#absence));
-    const options = { socketPath: this.#socketPath, method, path, headers, agent: this.#agent };
+    if (this.#absence !== null) throw unreachable(new Error(this.#absence), this.#address);
+    const options = { ...targetOf(this.#address), method, path, headers, agent: this.#agent };
     return request(signal === undefined ? options : { ...options, signal });
   }
 
   #answer(outgoing: ClientRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve);
-      outgoing.on('error', (error) => reject(unreachable(error)));
+      outgoing.on('error', (error) => reject(unreachable(error, this.#address)));
     });
   }
 
@@ -360,7 +364,7 @@ export class EngineClient {
           .catch(reject);
       });
       // `on`, not `once`: a request that is aborted and then loses its connection emits two errors, and an unhandled one ends the process.
-      outgoing.on('error', (error) => reject(unreachable(error)));
+      outgoing.on('error', (error) => reject(unreachable(error, this.#address)));
       outgoing.end();
     });
   }

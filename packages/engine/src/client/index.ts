@@ -1,4 +1,6 @@
 export { EngineClient } from './engine-client.ts';
+export type { EngineAddress } from './engine-address.ts';
+export { TlsCredentials, type TlsFiles } from './tls-credentials.ts';
 export { EVENT_TYPES } from './engine-api.ts';
 export type {
   BuildDemoImages,

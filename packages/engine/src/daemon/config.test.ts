@@ -80,3 +80,21 @@ test('disk images have folders of their own, which no sandbox can mount and writ
     assert.throws(() => both(image, bind), /--disk-image-root .* overlaps --bind-root/);
   }
 });
+
+test('a TCP port needs all three files of its TLS, and is an address with a port', () => {
+  const files = ['--tls-cert', '/n.crt', '--tls-key', '/n.key', '--tls-ca', '/ca.crt'];
+  assert.equal(readConfig([], {}).listenOn, null);
+  const { listenOn, tlsFiles } = readConfig(['--listen', '192.0.2.7:7443', ...files], {});
+  assert.deepEqual(listenOn, { host: '192.0.2.7', port: 7443 });
+  assert.deepEqual(tlsFiles, { cert: '/n.crt', key: '/n.key', ca: '/ca.crt' });
+  const six = readConfig(['--listen', '[2001:db8::7]:7443', ...files], {}).listenOn;
+  assert.deepEqual(six, { host: '2001:db8::7', port: 7443 });
+  for (const place of ['7443', 'host', 'host:70000', '[host]:1', '2001:db8::7:7443'])
+    assert.throws(() => readConfig(['--listen', place, ...files], {}), /--listen must be HOST:PORT/, place);
+  for (const missing of [0, 2, 4])
+    assert.throws(
+      () => readConfig(['--listen', 'a:1', ...files.toSpliced(missing, 2)], {}),
+      /--listen needs --tls-cert, --tls-key and --tls-ca; give all three/,
+    );
+  assert.throws(() => readConfig(files, {}), /--tls-cert, --tls-key and --tls-ca belong to --listen/);
+});

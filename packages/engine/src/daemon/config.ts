@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
 import { ISOLATIONS, type Isolation } from '@svc/contract/orchestrator';
+import type { TlsFiles } from '../client/tls-credentials.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from '../images/image-limits.ts';
 import { DEFAULT_MAX_PACKETS } from '../network/packet-limit.ts';
 import { readCeiling } from '../policy/ceiling.ts';
@@ -24,6 +26,9 @@ export interface EngineConfig {
   /** A tmpfs of this engine: sockets and namespaces of this boot. */
   readonly runFolder: string;
   readonly socketPath: string;
+  /** A TCP port for servers elsewhere, with the files of its TLS; null: none. */
+  readonly listenOn: { readonly host: string; readonly port: number } | null;
+  readonly tlsFiles: TlsFiles | null;
   /** The user that may connect besides root; null: root only. */
   readonly socketOwner: { readonly uid: number; readonly gid: number } | null;
   /** Tells engines on one host apart: part of the names of nft tables and the like. */
@@ -95,6 +100,10 @@ const OPTIONS = {
   'network-ceiling': { type: 'string' },
   socket: { type: 'string' },
   'socket-owner': { type: 'string' },
+  listen: { type: 'string' },
+  'tls-cert': { type: 'string' },
+  'tls-key': { type: 'string' },
+  'tls-ca': { type: 'string' },
   // Marks the engine as started by a server; servers and commands read it from the command line.
   supervised: { type: 'boolean' },
 } as const;
@@ -119,6 +128,7 @@ export function readConfig(
     runFolder: join('/run/svc', instance),
     socketPath: values.socket ?? join(dataFolder, 'engine.sock'),
     socketOwner: readOwner(values['socket-owner'], problems),
+    ...readListen(values, problems),
     instance,
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', LOG_LEVELS, problems),
     addressPool: values['address-pool'] ?? null,
@@ -200,6 +210,35 @@ function readOwner(text: string | undefined, problems: string[]): EngineConfig['
   if (match?.groups === undefined) problems.push(`--socket-owner must be UID:GID, not ${text}`);
   return { uid: Number(match?.groups?.['uid'] ?? 0), gid: Number(match?.groups?.['gid'] ?? 0) };
 }
+
+function readListen(
+  values: {
+    readonly listen?: string | undefined;
+    readonly 'tls-cert'?: string | undefined;
+    readonly 'tls-key'?: string | undefined;
+    readonly 'tls-ca'?: string | undefined;
+  },
+  problems: string[],
+): Pick<EngineConfig, 'listenOn' | 'tlsFiles'> {
+  const { listen, 'tls-cert': cert, 'tls-key': key, 'tls-ca': ca } = values;
+  const given = [cert, key, ca].filter((path) => path !== undefined);
+  if (listen === undefined) {
+    if (given.length > 0) problems.push('--tls-cert, --tls-key and --tls-ca belong to --listen HOST:PORT');
+    return { listenOn: null, tlsFiles: null };
+  }
+  const { host, address, port } = PLACE.exec(listen)?.groups ?? {};
+  const isPort = port !== undefined && Number(port) <= MAX_PORT;
+  if (!isPort || (address !== undefined && !isIPv6(address)))
+    problems.push(`--listen must be HOST:PORT, such as 192.0.2.7:7443 or [2001:db8::7]:7443, not ${listen}`);
+  const listenOn = { host: address ?? host ?? '', port: Number(port) };
+  if (cert !== undefined && key !== undefined && ca !== undefined)
+    return { listenOn, tlsFiles: { cert: resolve(cert), key: resolve(key), ca: resolve(ca) } };
+  problems.push('--listen needs --tls-cert, --tls-key and --tls-ca; give all three');
+  return { listenOn, tlsFiles: null };
+}
+
+const PLACE = /^(?:(?<host>[A-Za-z0-9.-]+)|\[(?<address>[0-9a-fA-F:.]+)\]):(?<port>\d{1,5})$/;
+const MAX_PORT = 65_535;
 
 function absolute(name: string, path: string, problems: string[]): string {
   if (!isAbsolute(path)) problems.push(`--${name} must be an absolute path, not ${path}`);

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { reopenSocket } from '@svc/contract/node-socket-transport';
+import { tcpOf } from './below-tls.ts';
 
 /** Enough for most connections: one request and one response. */
 const FIRST_BYTES = 8 * 1024;
@@ -13,6 +14,7 @@ const NO_BYTES = Buffer.alloc(0);
  * Copies bytes between a caller and a session of svc-init with back-pressure, and ends both when one ends.
  * Each side is read into one reused buffer: a stream allocates a new one for every 64 KiB, and collecting them took most of the
  * engine's time. The buffer starts small and grows when it was full once, so that short connections leave little garbage.
+ * A caller over TLS is read by the stream, which decrypts into memory of its own.
  * Both sockets must be paused; they are destroyed at the end. A slow caller still gets all that the guest sent.
  * `beforeGuest` is called before each write to the guest.
  */
@@ -63,18 +65,24 @@ class Side {
       this.#beforeWrite();
       peer.#socket.write(chunk);
     }
-    const over = () => this.#end();
+    // A stream tells its end also while it is paused, before the bytes that wait for the end of this turn were written.
+    const over = this.#isReopened ? () => this.#end() : () => setImmediate(() => this.#end());
     this.#socket.once('end', over).once('close', over).on('error', over);
     this.#original.once('close', over);
-    if (this.#isReopened) this.#socket.resume();
-    else this.#socket.on('data', this.#beforeWrite).pipe(peer.#socket);
+    if (!this.#isReopened)
+      this.#socket.on('data', (bytes: Buffer) => {
+        if (!this.#forward(bytes)) this.#socket.pause();
+      });
+    this.#socket.resume();
   }
 
   /** False: nothing is read until `resume`. */
   #forward(bytes: Uint8Array): boolean {
     if (!this.#isCaller) return this.#write(bytes);
     setImmediate(() => {
-      if (!this.#socket.destroyed && this.#write(bytes)) this.#socket.resume();
+      // The bytes of a stream that has ended since are still to be written; it may be destroyed by its end.
+      if (this.#isReopened && this.#socket.destroyed) return;
+      if (this.#write(bytes)) this.#socket.resume();
     });
     return false;
   }
@@ -83,7 +91,8 @@ class Side {
   #write(bytes: Uint8Array): boolean {
     const target = this.#target;
     if (target === undefined || target.destroyed) return false;
-    if (bytes.byteLength === FIRST_BYTES) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    if (this.#isReopened && bytes.byteLength === FIRST_BYTES)
+      this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
     this.#beforeWrite();
     target.write(bytes, () => this.#goOn());
     // Bytes that the kernel did not take are still in the buffer: no read may overwrite them.
@@ -94,11 +103,12 @@ class Side {
 
   /**
    * A socket that is not being read does not report its end, forever when the other side stopped reading. An empty write fails once the
-   * peer is gone.
+   * peer is gone. TLS would not pass it on to the kernel, nor report its failure.
    */
   #probe(): void {
+    const socket = tcpOf(this.#socket);
     if (!this.#isWaiting) this.#stopProbing();
-    else if (this.#socket.writableLength === 0) this.#socket.write(NO_BYTES);
+    else if (socket.writableLength === 0) socket.write(NO_BYTES);
   }
 
   #stopProbing(): void {

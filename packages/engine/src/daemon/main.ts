@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { chmod, lchown, mkdir, rm } from 'node:fs/promises';
-import type { Server } from 'node:http';
+import { mkdir } from 'node:fs/promises';
 import { flushCompileCache } from 'node:module';
-import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
-import { untilListening } from '@svc/contract/node-listen';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
+import { TlsCredentials } from '../client/tls-credentials.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
 import type { LiveDisks } from '../rootfs/live-disk.ts';
@@ -14,12 +12,9 @@ import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit, type HostKit } from './build-kit.ts';
 import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
-import { createHttpServer, type HttpServerOptions, type Routes, type UpgradeHandler } from './http-server.ts';
-import { operatorRoutes } from './image-routes.ts';
 import { collectImages } from './collect-images.ts';
 import { forgetPid, lockDataFolder, notePid } from './lock.ts';
-import { createRelay } from './relay.ts';
-import { createRoutes, type Daemon } from './routes.ts';
+import { listen } from './listen.ts';
 import { raiseHostLimits } from './raise-host-limits.ts';
 import { repeat } from './repeat.ts';
 import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
@@ -92,6 +87,7 @@ function requireIsolation({ isolation }: EngineConfig, { missing }: HostKit): vo
 /** @returns the function that stops it, once it serves */
 async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): Promise<() => Promise<void>> {
   const startedAt = new Date().toISOString();
+  const credentials = readCredentials(config, logger);
   // SAFETY: root in a sandbox traverses these folders to reach its own root file system; it can list neither.
   await mkdir(config.dataFolder, { recursive: true, mode: 0o711 });
   await lockDataFolder(config.instance, config.dataFolder);
@@ -120,7 +116,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   });
   const buildDemo = demoBuilder(config, kit.images);
   const daemon = { kit, sandboxes: running, sampler, capabilities, logger, buildDemo };
-  const servers = await listen(daemon, config);
+  const stopListening = await listen(daemon, config, credentials);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
   const timers = [
@@ -137,13 +133,21 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   return async () => {
     for (const timer of timers) clearInterval(timer);
     kit.space.stop();
-    for (const server of servers) server.close().closeAllConnections();
+    stopListening();
     await running.close();
     await closeKit(kit);
     await releaseRunFolder(config.runFolder);
     await forgetPid(config.dataFolder);
     logger.info('stopped; sandboxes keep running');
   };
+}
+
+/** Null: the engine listens on its sockets alone. */
+function readCredentials({ tlsFiles }: EngineConfig, logger: Logger): TlsCredentials | null {
+  if (tlsFiles === null) return null;
+  return new TlsCredentials(tlsFiles, (error) =>
+    logger.error({ error }, 'the replaced certificate cannot be used; the one before is'),
+  );
 }
 
 async function closeKit(kit: HostKit): Promise<void> {
@@ -169,42 +173,6 @@ async function preloadSpecCheck(): Promise<void> {
   flushCompileCache();
 }
 
-/**
- * Root's own socket serves every route. The main socket lacks the routes that read files of the host by path: root owns it until a server
- * gives it to its own user, and an attacker who takes over the web-facing process must not become root.
- */
-async function listen(daemon: Daemon, { socketPath, socketOwner }: EngineConfig): Promise<readonly Server[]> {
-  const routes = createRoutes(daemon);
-  const relay = createRelay(daemon.sandboxes);
-  const options = {
-    logger: daemon.logger,
-    explainByDisk: (error: unknown) => daemon.kit.space.explain(error),
-  };
-  const servers = [
-    await listenAt(rootSocketOf(socketPath), { ...routes, ...operatorRoutes(daemon.kit) }, relay, options),
-    await listenAt(socketPath, routes, relay, options),
-  ];
-  // SAFETY: in the data folder, which only root can write to.
-  if (socketOwner !== null) await lchown(socketPath, socketOwner.uid, socketOwner.gid);
-  return servers;
-}
-
-async function listenAt(
-  path: string,
-  routes: Routes,
-  relay: UpgradeHandler,
-  options: HttpServerOptions,
-): Promise<Server> {
-  const server = createHttpServer(routes, relay, options);
-  await mkdir(dirname(path), { recursive: true });
-  await rm(path, { force: true });
-  server.listen(path);
-  await untilListening(server);
-  // SAFETY: a process that may connect here controls root's engine.
-  await chmod(path, 0o600);
-  return server;
-}
-
 /** Aborts when a signal asks us to stop. */
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
@@ -214,8 +182,3 @@ function stopSignal(): AbortSignal {
 }
 
 await main();
-
-/** Root's socket for an engine whose main socket belongs to another user: `engine.sock` → `engine-root.sock`. */
-function rootSocketOf(socketPath: string): string {
-  return socketPath.replace(/(\.sock)?$/, '-root.sock');
-}
