@@ -25,9 +25,9 @@ export function targetOf(
   return { host: address.host, port: address.port };
 }
 
-/** Keeps connections to an engine for later requests. */
+/** Keeps connections to an engine for later requests, unless the options say otherwise. */
 export function createAgent(address: EngineAddress, options: AgentOptions): HttpAgent {
-  const agent = new Agent({ ...options, keepAlive: true });
+  const agent = new Agent({ keepAlive: true, ...options });
   if ('socketPath' in address) return agent;
   return Object.assign(agent, { createConnection: () => connect(address) });
 }

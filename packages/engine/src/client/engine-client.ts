@@ -70,6 +70,8 @@ export class EngineClient {
   readonly #agent: Agent;
   /** A separate connection, so that it does not queue behind calls. */
   readonly #pulseAgent: Agent;
+  /** Each has a connection of its own: of an upload that is refused the rest is not read, and a later request on it would wait. */
+  readonly #uploadAgent: Agent;
   readonly #upgradedSockets = new Set<Duplex>();
   #absence: string | null = null;
 
@@ -78,6 +80,7 @@ export class EngineClient {
     this.#address = address;
     this.#agent = createAgent(address, { maxSockets: 256 });
     this.#pulseAgent = createAgent(address, { maxSockets: 1 });
+    this.#uploadAgent = createAgent(address, { maxSockets: 256, keepAlive: false });
   }
 
   /** Whether the engine answers; asks it also while it is marked as absent. */
@@ -97,6 +100,7 @@ export class EngineClient {
     this.#absence = reason;
     if (reason === null) return;
     this.#agent.destroy();
+    this.#uploadAgent.destroy();
     // Destroyed without an error, as when the engine ends: an error event without a listener would end this process.
     for (const socket of this.#upgradedSockets) socket.destroy();
   }
@@ -226,8 +230,7 @@ export class EngineClient {
   }
 
   close(): void {
-    this.#agent.destroy();
-    this.#pulseAgent.destroy();
+    for (const agent of [this.#agent, this.#pulseAgent, this.#uploadAgent]) agent.destroy();
   }
 
   async #withProgress<Result>(
@@ -276,7 +279,8 @@ export class EngineClient {
   }
 
   async #upload(path: string, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
-    const outgoing = this.#request('PUT', path, { 'content-type': 'application/octet-stream' }, signal);
+    const headers = { 'content-type': 'application/octet-stream' };
+    const outgoing = this.#request('PUT', path, headers, signal, this.#uploadAgent);
     const answered = this.#answer(outgoing);
     const refused = new AbortController();
     const sent = pipeline(Readable.from(content), outgoing, { signal: refused.signal });
@@ -334,9 +338,10 @@ export class EngineClient {
     path: string,
     headers: Record<string, string | number>,
     signal?: AbortSignal,
+    agent = this.#agent,
   ): ClientRequest {
     if (this.#absence !== null) throw unreachable(new Error(this.#absence), this.#address);
-    const options = { ...targetOf(this.#address), method, path, headers, agent: this.#agent };
+    const options = { ...targetOf(this.#address), method, path, headers, agent };
     return request(signal === undefined ? options : { ...options, signal });
   }
 

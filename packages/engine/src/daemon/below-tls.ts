@@ -10,6 +10,8 @@ export function rememberTcp(server: Server): void {
   server.prependListener('connection', (socket: Socket) => {
     const key = keyOf(socket);
     open.set(key, socket);
+    // TLS reports it too, and ends.
+    socket.on('error', () => socket.destroy());
     socket.once('close', () => open.delete(key));
   });
   server.prependListener('secureConnection', (socket: TLSSocket) => {

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { once, type EventEmitter } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { PlatformError } from '@svc/contract/errors';
 import { pino } from 'pino';
 import { EngineClient } from '../client/engine-client.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -148,4 +149,25 @@ test('an upgrade with a malformed path is refused the same way', async (t) => {
   );
   const [head] = await once(socket, 'data');
   assert.match(String(head), /^HTTP\/1\.1 400 /);
+});
+
+test('the connection of an upload that was refused half-way ends, without harm to the server', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const routes: Routes = {
+    'PUT /volumes/:id/content': async ({ request: upload }) => {
+      for await (const _ of upload) throw new PlatformError('disk_full', 'the volume is full');
+      return {};
+    },
+  };
+  const { server, socketPath } = await serveRoutes(t, routes);
+  const accepted = once(server, 'connection') as Promise<[Socket]>;
+  const socket = connect(socketPath);
+  t.after(() => socket.destroy());
+  socket.write('PUT /volumes/v/content HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nhalf');
+  const [head] = await once(socket, 'data');
+  assert.match(String(head), /^HTTP\/1\.1 507 /);
+  const [near] = await accepted;
+  assert.equal(near.destroyed, false, 'the caller has time to read the answer');
+  t.mock.timers.tick(5000);
+  assert.equal(near.destroyed, true);
 });

@@ -75,6 +75,8 @@ async function answer(
 ): Promise<void> {
   const describe = (error: unknown) => describeError(error, options);
   const gone = new AbortController();
+  // A request that is given up half-way no longer has it.
+  const { socket } = request;
   const begun = performance.now();
   response.once('close', () => {
     noteCall(request, response, performance.now() - begun, options.logger);
@@ -99,7 +101,15 @@ async function answer(
     const { status, envelope } = describe(error);
     if (response.headersSent) response.destroy();
     else sendJson(response, status, envelope);
+    endUnread(request, socket);
   }
+}
+
+/** A refused upload is not read to its end, so its connection cannot have another request; the caller has this long to read the answer. */
+const UNREAD_MS = 5000;
+
+function endUnread({ complete: isComplete }: IncomingMessage, socket: Duplex): void {
+  if (!isComplete) setTimeout(() => socket.destroy(), UNREAD_MS).unref();
 }
 
 /** SAFETY: the path names sandboxes and images; bodies and queries may hold secrets and stay out. */

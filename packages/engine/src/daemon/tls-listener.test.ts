@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { after, before, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
+import { PlatformError } from '@svc/contract/errors';
 import { waitUntil } from '@svc/contract/testing';
 import { EngineClient } from '../client/engine-client.ts';
 import { TlsCredentials, type TlsFiles } from '../client/tls-credentials.ts';
@@ -46,9 +47,12 @@ const ROUTES: Routes = {
     await sendBytes(response, bytes());
     return undefined;
   },
-  'PUT /volumes/:id/content': async ({ request }) => {
+  'PUT /volumes/:id/content': async ({ request, params }) => {
     let sum = 0;
-    for await (const chunk of request) sum += (chunk as Buffer).length;
+    for await (const chunk of request) {
+      sum += (chunk as Buffer).length;
+      if (params['id'] === 'full') throw new PlatformError('disk_full', 'the volume is full');
+    }
     return { sum };
   },
 };
@@ -120,6 +124,15 @@ test('calls, progress, streams, files and channels go over TLS as over the socke
   channel.write('there and back');
   assert.equal(String((await once(channel, 'data'))[0]), 'there and back');
   channel.destroy();
+});
+
+test('an upload that is refused half-way says why, and leaves its connection to no other call', async (t) => {
+  const { port } = await listen(t);
+  const client = clientOf(t, port);
+  for (let count = 0; count < 3; count++) {
+    await assert.rejects(client.volumes.writeVolumeFile('full', 'x', bytes()), { code: 'disk_full' });
+    assert.partialDeepStrictEqual(await client.capabilities(), { version: 'over TLS' });
+  }
 });
 
 test('callers without the certificate of a server learn nothing, and the log says why', async (t) => {
