@@ -115,3 +115,16 @@ test('the file of plans is named by an absolute path, because the server works e
   assert.equal(readConfig(['--plans', '/etc/svc/plans.json'], {}).plansPath, '/etc/svc/plans.json');
   assert.throws(() => readConfig(['--plans', 'plans.json'], {}), /--plans must be an absolute path/);
 });
+
+test('a list of nodes is an absolute path, and excludes an engine of the server and its options', () => {
+  const { nodesPath, isEngineExternal } = readConfig(['--nodes', '/etc/svc/nodes.json'], {});
+  assert.deepEqual([nodesPath, isEngineExternal], ['/etc/svc/nodes.json', true]);
+  assert.equal(readConfig([], {}).nodesPath, null);
+  const refused =
+    (...args: readonly string[]) =>
+    () =>
+      readConfig(['--nodes', '/n.json', ...args], {});
+  assert.throws(refused('--engine-socket', '/x.sock'), /--nodes and --engine-socket exclude each other/);
+  assert.throws(refused('--isolation', 'gvisor'), /--isolation is an option of engines; with --nodes/);
+  assert.throws(() => readConfig(['--nodes', 'nodes.json'], {}), /--nodes must be an absolute path/);
+});

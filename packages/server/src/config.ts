@@ -29,7 +29,9 @@ export interface ServerConfig {
   /** A PostgreSQL URL; null: SQLite in the server's folder. */
   readonly databaseUrl: string | null;
   readonly engineSocket: string;
-  /** Use the engine behind the socket, and never start one. */
+  /** The file that lists the engines of several hosts; null: the one engine behind the socket. */
+  readonly nodesPath: string | null;
+  /** Use the engine behind the socket, or those of the nodes, and never start one. */
   readonly isEngineExternal: boolean;
   /** Passed to an engine that the server starts. */
   readonly engineArguments: readonly string[];
@@ -78,6 +80,7 @@ const OPTIONS = {
   'run-as': { type: 'string' },
   database: { type: 'string' },
   'engine-socket': { type: 'string' },
+  nodes: { type: 'string' },
   [SUPERVISED]: { type: 'boolean' },
   isolation: { type: 'string' },
   warm: { type: 'string', multiple: true },
@@ -156,7 +159,8 @@ export function readConfig(
     logLevel: readLogLevel(values['log-level'] ?? 'info', problems),
     databaseUrl: readDatabase(values.database ?? env['SVC_DATABASE_URL'], problems),
     engineSocket: values['engine-socket'] ?? join(dataFolder, 'engine.sock'),
-    isEngineExternal: values['engine-socket'] !== undefined,
+    nodesPath: readNodesPath(values, problems),
+    isEngineExternal: values['engine-socket'] !== undefined || values.nodes !== undefined,
     engineArguments: engineArguments(values, highestCeiling(networkCeilings)),
     runAs: values['run-as'] ?? null,
     restSettings: {
@@ -214,6 +218,20 @@ function engineArguments(values: ReturnType<typeof parse>, ceiling: string): rea
     [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
   );
   return ceiling === 'all' ? handedOn : [...handedOn, '--network-ceiling', ceiling];
+}
+
+/** Absolute, as that of the plans. The engines of nodes have options of their own. */
+function readNodesPath(values: ReturnType<typeof parse>, problems: string[]): string | null {
+  const { nodes: path } = values;
+  if (path === undefined) return null;
+  if (!isAbsolute(path)) problems.push(`--nodes must be an absolute path, not ${path}`);
+  if (values['engine-socket'] !== undefined)
+    problems.push('--nodes and --engine-socket exclude each other; list the socket as a node, "unix:PATH"');
+  for (const name of ENGINE_OPTIONS.filter((option) => values[option] !== undefined))
+    problems.push(
+      `--${name} is an option of engines; with --nodes give it to \`svc engine start\` of each node`,
+    );
+  return path;
 }
 
 function readMaxBody(text: string | undefined, problems: string[]): number {

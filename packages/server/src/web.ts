@@ -6,8 +6,10 @@ import type { ServerConfig } from './config.ts';
 import { authenticateAsDeveloper } from './access/authenticate.ts';
 import { withCredentials } from './access/with-credentials.ts';
 import { ensureSigningKey, resetSigningKey } from './access/signing-key.ts';
-import { connectEngine } from './orchestrator/connect-engine.ts';
+import { connectEngine, type ConnectedOrchestrator } from './orchestrator/connect-engine.ts';
+import { connectNodes } from './orchestrator/connect-nodes.ts';
 import type { OrchestratorPorts } from './orchestrator/ports.ts';
+import { readNodes } from './orchestrator/read-nodes.ts';
 import { alreadyRunning } from './host/already-running.ts';
 import { lockDataFolder } from './host/data-folder-lock.ts';
 import { loadPlans } from './accounting/load-plans.ts';
@@ -19,6 +21,7 @@ import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-ga
 import { createOpenChannel } from './sandboxes/open-channel.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import { revokeAllKeys } from './store/signed-keys.ts';
+import { findNode } from './store/find-node.ts';
 import { openDatabase } from './store/open-database.ts';
 import { noteStore } from './store/store-note.ts';
 import { DASHBOARD_FOLDER, DashboardBuild } from './transports/dashboard/dashboard-build.ts';
@@ -50,7 +53,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const database = await openDatabase(config, logger);
   undo.defer(() => database.destroy());
   await noteStore(config);
-  const engine = connectEngine(config.engineSocket, logger);
+  const engine = connectOrchestrator(config, database, logger);
   undo.defer(() => engine.close());
   const tracing = config.otel === null ? null : startTracing(config.otel, logger);
   undo.defer(async () => await tracing?.exporter.close());
@@ -99,6 +102,16 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   logger.info({ url, isDev, uid: process.getuid?.() }, 'the server listens');
   const parts = undo.move();
   return { url, close: () => parts.disposeAsync() };
+}
+
+function connectOrchestrator(
+  { nodesPath, engineSocket }: ServerConfig,
+  database: Database,
+  logger: Logger,
+): ConnectedOrchestrator {
+  if (nodesPath === null) return connectEngine(engineSocket, logger);
+  const nodeOfSandbox = async (id: string) => await findNode(database, id);
+  return connectNodes(readNodes(nodesPath, logger), { nodeOfSandbox }, logger);
 }
 
 function tracedPorts(ports: OrchestratorPorts): OrchestratorPorts {

@@ -63,6 +63,10 @@ const FORWARDED = [
   new Option('--publish-address <address...>', 'addresses beside 127.0.0.1 that ports may be published on'),
   new Option('--engine-socket <path>', 'use the engine behind this socket and start none'),
   new Option(
+    '--nodes <file>',
+    'use the engines of the hosts in this JSON file, over TLS, and start none (docs/operating/fleet.md)',
+  ).argParser((path: string) => resolve(path)),
+  new Option(
     '--run-as <user>',
     "whom the web-facing process becomes when started as root (default: the data folder's own user)",
   ),
@@ -159,7 +163,8 @@ async function startDetached(
   const child = await launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
   const exited = once(child, 'exit') as Promise<[number | null]>;
   // Only root starts an engine, and only when none was named; waiting does not bring up another one.
-  const hasOwnEngine = process.getuid?.() === 0 && !options.includes('--engine-socket');
+  const isExternal = options.includes('--engine-socket') || options.includes('--nodes');
+  const hasOwnEngine = process.getuid?.() === 0 && !isExternal;
   const engineFailures = async () => {
     const ended = (await lastLines(logs.engine, ALL, before.engine)).filter(isFatalEntry);
     const missing = (await lastLines(logs.server, ALL, before.server)).filter(isFailedStart);

@@ -36,6 +36,7 @@ export const READY = 'ready';
 export interface EnginePlace {
   readonly dataFolder: string;
   readonly engineSocket: string;
+  readonly nodesPath: string | null;
   /** The engine is run by another supervisor. */
   readonly isEngineExternal: boolean;
   readonly engineArguments: readonly string[];
@@ -74,9 +75,11 @@ async function superviseBoth(
   stop: AbortSignal,
   logger: Logger,
 ): Promise<number> {
-  const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = place;
+  const { dataFolder, engineSocket: socketPath, nodesPath, isEngineExternal, engineArguments } = place;
   if (isEngineExternal) {
-    logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
+    if (nodesPath === null)
+      logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
+    else logger.info({ nodes: nodesPath }, 'no engine is started: those of the nodes are used');
     return await keepWebRunning(place, web, stop, logger);
   }
   const socketOwner = ['--socket-owner', `${owner.uid}:${owner.gid}`];
