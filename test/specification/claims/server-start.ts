@@ -239,6 +239,13 @@ export const startFlagClaims: readonly Claim[] = [
     },
     { default: 'that of the data folder' },
   ),
+  provedBy(
+    `${START} --nodes`,
+    'Uses the engines of the nodes in this file and starts none',
+    'test/e2e/fleet-servers.test.ts',
+    'what one server made another uses, and both reach its published ports and previews',
+    { default: 'none' },
+  ),
   claimOnce(
     `${START} --run-as`,
     'Whom the web-facing process becomes',
