@@ -90,12 +90,17 @@ export interface CreateSandbox {
    * null: the bound of this engine, which holds in any case.
    */
   readonly networkCeiling?: readonly string[] | null;
+  /**
+   * Path of a cgroup of the host, the same in each of its trees, in which the sandbox has its own: that of a Pod, say. It must exist at
+   * each start. Set by orchestrators alone, never by callers. Absent or null: the engine's.
+   */
+  readonly cgroupParent?: string | null;
 }
 
 /** The part of a create that can be checked beforehand. With `start`, the host resources that it needs must exist already. */
 export type CheckSandbox = Pick<
   CreateSandbox,
-  'spec' | 'isolation' | 'hostFolder' | 'start' | 'networkCeiling'
+  'spec' | 'isolation' | 'hostFolder' | 'start' | 'networkCeiling' | 'cgroupParent'
 >;
 
 /** A process that callers often start in this kind of sandbox; warm sandboxes run it in advance. */

@@ -9,7 +9,7 @@ import { Cgroups } from './cgroups.ts';
 
 test('the parent gets all CPUs and memory nodes of the tree before a runtime looks for them', (t) => {
   const { cgroups, read } = cpusetTree(t);
-  cgroups.makeParent();
+  cgroups.makeParent('one');
   assert.equal(read('cpuset.cpus'), '0-3\n');
   assert.equal(read('cpuset.mems'), '0\n');
 });
@@ -18,7 +18,7 @@ test('a parent that another runtime has made and not yet filled is filled', (t) 
   const { cgroups, parent, read } = cpusetTree(t);
   mkdirSync(parent);
   writeFileSync(join(parent, 'cpuset.cpus'), '\n');
-  cgroups.makeParent();
+  cgroups.makeParent('one');
   assert.equal(read('cpuset.cpus'), '0-3\n');
 });
 
@@ -26,7 +26,7 @@ test('a parent that the operator has limited to some CPUs stays so', (t) => {
   const { cgroups, parent, read } = cpusetTree(t);
   mkdirSync(parent);
   writeFileSync(join(parent, 'cpuset.cpus'), '2\n');
-  cgroups.makeParent();
+  cgroups.makeParent('one');
   assert.equal(read('cpuset.cpus'), '2\n');
 });
 

@@ -124,6 +124,7 @@ const CREATE_FIELDS = new Set([
   'maxHeldBytes',
   'hostFolder',
   'networkCeiling',
+  'cgroupParent',
 ]);
 
 function readSpareProcess(body: unknown): SpareProcess {
@@ -154,6 +155,7 @@ function readCreate(body: unknown): CreateSandbox {
     ['hostVolume', 'string'],
     ['hostFolder', 'string'],
     ['snapshot', 'string'],
+    ['cgroupParent', 'string'],
     ['volumes', 'object'],
   ] as const) {
     optional(given, name, type);

@@ -112,6 +112,8 @@ async function makeSampler(t: TestContext, cpuMicroseconds: (handle: string) => 
       forkRefusals: () => 0,
       limitSockets: () => {},
       processIds: () => [],
+      parentProblem: () => undefined,
+      hasOtherParents: () => false,
     },
     rootfs: new BrokenDisk(folder),
     network,

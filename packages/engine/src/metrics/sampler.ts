@@ -70,7 +70,7 @@ export class Sampler {
     this.#due += share;
     const until = Math.min(this.#round.length, Math.ceil(this.#round.length * this.#due));
     if (this.#looked === until) return;
-    const isCalm = used === this.#used.before;
+    const isCalm = used === this.#used.before && !this.#kit.cgroups.hasOtherParents();
     for (const sandbox of this.#round.slice(this.#looked, until))
       if (isRunning(sandbox)) this.#trySample(sandbox, isCalm);
     this.#looked = until;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { CGROUP_PARENT } from '../cgroup/cgroup-layout.ts';
 import { readKernelFile } from '../cgroup/kernel-file.ts';
 import { removeTree } from '../host/run-files.ts';
 import { identifyProcess, parseIdentity, writtenIdentity } from './process-identity.ts';
@@ -66,6 +67,13 @@ export class Bundles {
   /** The runtime's log; empty when there is none. */
   log(bundle: Bundle): Promise<string> {
     return readFile(bundle.logFile, 'utf8').catch(() => '');
+  }
+
+  /** The parent of the sandbox's cgroup, as its configuration has it; null: the engine's own, also when there is no configuration yet. */
+  cgroupParent(handle: string): string | null {
+    const text = readKernelFile(join(this.folder(handle), 'config.json')) ?? '';
+    const path = /"cgroupsPath":"(?<parent>[^"]*)\/[^"/]*"/.exec(text)?.groups?.['parent'];
+    return path === undefined || path === `/${CGROUP_PARENT}` ? null : path;
   }
 
   remove(handle: string): void {

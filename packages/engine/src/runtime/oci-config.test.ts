@@ -17,6 +17,7 @@ const SPEC: RuntimeSpec = {
   vcpus: 2,
   memoryMib: 100,
   maxProcesses: 50,
+  cgroupParent: null,
   rlimits: [{ resource: 'nofile', soft: 10, hard: 2000 }],
   mounts: [],
   procFiles: { meminfo: '/run/meminfo', cpuinfo: '/run/cpuinfo', cpuOnline: '/run/online' },

@@ -84,7 +84,7 @@ export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
     hostname: spec.hostname,
     mounts: parts.mounts,
     linux: {
-      cgroupsPath: `/${CGROUP_PARENT}/${spec.handle}`,
+      cgroupsPath: `${spec.cgroupParent ?? `/${CGROUP_PARENT}`}/${spec.handle}`,
       uidMappings: ids,
       gidMappings: ids,
       namespaces: parts.namespaces,

@@ -86,9 +86,10 @@ export class OciRuntime implements Runtime {
   async start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started> {
     const allocateCpus = () => this.#cpus.allocate(spec.handle, spec.vcpus);
     const config = this.#program.configure(spec, this.#host, allocateCpus);
+    this.#cgroups.place(spec.handle, spec.cgroupParent);
     const bundle = this.#bundles.create(spec.handle, config.json);
     try {
-      this.#cgroups.makeParent();
+      this.#cgroups.makeParent(spec.handle);
       await this.#launch(spec, bundle, signal);
       this.#program.onStarted?.(spec);
       return { rlimits: config.rlimits };
@@ -162,8 +163,11 @@ export class OciRuntime implements Runtime {
     this.#cpus.free(handle);
   }
 
+  /** Finds their cgroups again, too: those of an earlier engine may be below parents of their own. */
   async list(): Promise<readonly string[]> {
-    return this.#bundles.handles();
+    const handles = this.#bundles.handles();
+    for (const handle of handles) this.#cgroups.place(handle, this.#bundles.cgroupParent(handle));
+    return handles;
   }
 
   async #launch(spec: RuntimeSpec, bundle: Bundle, signal: AbortSignal): Promise<void> {

@@ -156,6 +156,7 @@ async function probeSpec(folder: string, means: ProbeMeans): Promise<RuntimeSpec
     vcpus: 1,
     memoryMib: 128,
     maxProcesses: 64,
+    cgroupParent: null,
     rlimits: [],
     mounts: [],
     procFiles: { meminfo: path('meminfo'), cpuinfo: path('cpuinfo'), cpuOnline: path('cpu-online') },

@@ -31,6 +31,8 @@ export interface RuntimeSpec {
   readonly initToken: string;
   readonly profile: SecurityProfile;
   readonly slot: Slot;
+  /** Path in the cgroup trees of the host of the cgroup that its own is made in; null: the engine's. */
+  readonly cgroupParent: string | null;
   readonly vcpus: number;
   readonly memoryMib: number;
   readonly maxProcesses: number;

@@ -24,6 +24,9 @@ async function makeKit(t: TestContext): Promise<Kit & { readonly folder: string 
     defaultIsolation: 'container',
     missing: new Map([['microvm', 'no runtime of this class is installed']]),
     network: new FakeNetwork(),
+    cgroups: {
+      parentProblem: (path) => (path === '/pods' ? undefined : `${path} is no cgroup of this host`),
+    },
     readHostSize: () => ({ vcpus: 2, memoryMib: 2048, diskMib: 100_000 }),
     mounts: { bindRoots: [join(folder, 'binds')], diskImageRoots: [join(folder, 'images')] },
   };

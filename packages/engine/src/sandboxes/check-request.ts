@@ -1,5 +1,6 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { CheckSandbox } from '@svc/contract/orchestrator';
+import { PlatformError } from '@svc/contract/errors';
 import { readRequestedInterface } from '../network/requested-interface.ts';
 import { ceilingsOf } from '../policy/ceiling.ts';
 import { checkCeiling } from '../policy/check-ceiling.ts';
@@ -16,6 +17,7 @@ const loadCheck = () => import('@svc/contract/check-spec');
 let check: ReturnType<typeof loadCheck> | undefined;
 
 type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
+  readonly cgroups: Pick<Kit['cgroups'], 'parentProblem'>;
   readonly network: Pick<Kit['network'], 'ceilings' | 'checkInterface' | 'hasIpv6' | 'decisionContext'>;
   readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
 };
@@ -37,9 +39,18 @@ export async function checkRequest(
   await checkNameservers(spec.network, async () => (await kit.network.decisionContext(null)).hostNetworks);
   const requested = readRequestedInterface(spec.network);
   if (requested !== null) kit.network.checkInterface(requested);
+  checkParent(kit, request.cgroupParent ?? null);
   const runtime = chooseRuntime(kit, request.isolation);
   checkLimitsKept(spec, runtime.isolation);
   checkSize(spec, kit.readHostSize());
   await checkMounts(kit.mounts, { ...request, spec });
   return { spec, runtime };
+}
+
+function checkParent({ cgroups }: CheckKit, parent: string | null): void {
+  const problem = parent === null ? undefined : cgroups.parentProblem(parent);
+  if (problem !== undefined)
+    throw new PlatformError('invalid_sandbox_config', `cgroupParent: ${problem}`, {
+      details: { field: 'cgroupParent', reason: problem },
+    });
 }

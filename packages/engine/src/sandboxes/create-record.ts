@@ -50,6 +50,7 @@ function newRecord(request: RecordRequest, { spec, image }: Origin, runtime: Run
     hostVolume: request.hostVolume ?? null,
     hostFolder: request.hostFolder ?? null,
     networkCeiling: request.networkCeiling ?? null,
+    cgroupParent: request.cgroupParent ?? null,
     createdAt: new Date().toISOString(),
     patched: false,
     state: 'created',

@@ -46,7 +46,14 @@ export interface Kit {
   readonly probes: readonly { readonly name: string; readonly version: string | null }[];
   readonly cgroups: Pick<
     Cgroups,
-    'usage' | 'cpuMicroseconds' | 'oomKills' | 'forkRefusals' | 'limitSockets' | 'processIds'
+    | 'usage'
+    | 'cpuMicroseconds'
+    | 'hasOtherParents'
+    | 'parentProblem'
+    | 'oomKills'
+    | 'forkRefusals'
+    | 'limitSockets'
+    | 'processIds'
   >;
   /** Null with `--tuning off`. */
   readonly tuning: {

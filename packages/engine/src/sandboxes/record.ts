@@ -25,6 +25,8 @@ export interface EngineRecord {
   readonly hostFolder: string | null;
   /** The operator's upper bound for the network policy, see `CreateSandbox`; absent or null: the engine's default. */
   readonly networkCeiling?: readonly string[] | null;
+  /** Where its cgroup is, see `CreateSandbox`; absent or null: among the engine's own. */
+  readonly cgroupParent?: string | null;
   readonly createdAt: string;
   readonly patched: boolean;
   readonly state: SandboxState;

@@ -70,7 +70,9 @@ export class Sandboxes {
     const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
     using _ = this.#holdImage(origin.image.id, request.imageScope);
     using __ = this.warm.duringCreate();
-    const mayBeWarm = request.start === true && request.snapshot === undefined;
+    // One that runs already has its cgroup.
+    const hasParent = (request.cgroupParent ?? null) !== null;
+    const mayBeWarm = request.start === true && request.snapshot === undefined && !hasParent;
     const scope = request.imageScope ?? null;
     const warm = mayBeWarm ? this.warm.take(spec, origin.image, runtime, scope) : undefined;
     const view = warm && (await this.#handOut(warm, { ...request, id, spec }, claim, signal));

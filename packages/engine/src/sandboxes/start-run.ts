@@ -58,6 +58,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   const token = randomBytes(32).toString('hex');
   const values = kit.secrets.of(handle);
   requireValues(spec.network, values);
+  requireParent(kit, record);
 
   const slot = await timer.time('network', () =>
     kit.network.acquire(reachOf(spec), signal, readRequestedInterface(spec.network)),
@@ -121,6 +122,13 @@ export async function releaseRun(
   ]);
 }
 
+/** The parent of its cgroup may have been removed since the create. */
+function requireParent({ cgroups }: Kit, { cgroupParent = null }: EngineRecord): void {
+  const problem = cgroupParent === null ? undefined : cgroups.parentProblem(cgroupParent);
+  if (problem !== undefined)
+    throw new PlatformError('start_failed', `cgroupParent: ${problem}`, { details: { cgroupParent } });
+}
+
 /** A policy that denies everything keeps its link: it can be changed while the sandbox runs. */
 function reachOf(spec: SandboxSpec): Reach {
   return (spec.network?.enabled ?? true) ? 'public' : 'loopback';
@@ -156,6 +164,7 @@ function runtimeSpec(
     initToken: parts.token,
     profile: record.spec.security_profile ?? 'default',
     slot: parts.slot,
+    cgroupParent: record.cgroupParent ?? null,
     ...limitsOf(record.spec),
     maxProcesses: kit.limits.maxProcesses,
     rlimits: record.spec.rlimits ?? [],

@@ -77,6 +77,8 @@ export class PretendedHost {
         forkRefusals: () => 0,
         limitSockets: () => {},
         processIds: () => [],
+        parentProblem: () => undefined,
+        hasOtherParents: () => false,
       },
       tuning: null,
       rlimitCeilings: new Map(),

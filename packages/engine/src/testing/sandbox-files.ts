@@ -77,6 +77,7 @@ export class SandboxFiles implements AsyncDisposable {
       vcpus: 1,
       memoryMib: 128,
       maxProcesses: 64,
+      cgroupParent: null,
       rlimits: [],
       mounts: [],
       procFiles,
