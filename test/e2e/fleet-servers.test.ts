@@ -4,9 +4,8 @@ import { chmod, chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { waitUntil } from '@svc/contract/testing';
+import { TestAuthority, waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox } from '@svc/sdk';
-import { TestAuthority } from '../../packages/engine/src/testing/test-authority.ts';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { TestPostgres } from '../../packages/server/src/testing/test-postgres.ts';
 import { importPython } from '../engine/interpreter-images.ts';
@@ -123,7 +122,7 @@ test('a server starts while a node is away, and says which', async () => {
   }
 });
 
-test('what one server made another uses, and both reach its published ports and previews', async () => {
+test('two servers use what either has made, and reach its published ports and previews', async () => {
   const [first, second] = servers;
   const [tcp, udp] = [await freePort('tcp'), await freePort('udp')];
   const boxes = [];

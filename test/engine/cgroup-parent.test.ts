@@ -52,8 +52,8 @@ function treesWith(parent: string, handle: string): readonly string[] {
 }
 
 function processesOf(parent: string, handle: string): readonly string[] {
-  const [first] = USED.filter(({ controllers }) => controllers.includes('pids'));
-  const path = `${first?.mountpoint}${parent}/${handle}/cgroup.procs`;
+  const tree = USED.find(({ controllers }) => controllers.includes('pids'));
+  const path = `${tree?.mountpoint}${parent}/${handle}/cgroup.procs`;
   return existsSync(path)
     ? readFileSync(path, 'utf8')
         .trim()
@@ -62,7 +62,7 @@ function processesOf(parent: string, handle: string): readonly string[] {
     : [];
 }
 
-for (const { name, isolation } of RUNTIMES.filter(({ isolation: each }) => each !== 'microvm')) {
+for (const { name, isolation } of RUNTIMES) {
   describe(`a sandbox in a cgroup of the orchestrator's choice, with ${name}`, { concurrency: false }, () => {
     let parent: string;
     let sandbox: TestSandbox;

@@ -158,10 +158,7 @@ export function readConfig(
     shouldResetKey: values['reset-key'] ?? false,
     logLevel: readLogLevel(values['log-level'] ?? 'info', problems),
     databaseUrl: readDatabase(values.database ?? env['SVC_DATABASE_URL'], problems),
-    engineSocket: values['engine-socket'] ?? join(dataFolder, 'engine.sock'),
-    nodesPath: readNodesPath(values, problems),
-    isEngineExternal: values['engine-socket'] !== undefined || values.nodes !== undefined,
-    engineArguments: engineArguments(values, highestCeiling(networkCeilings)),
+    ...readEngines(values, dataFolder, highestCeiling(networkCeilings), problems),
     runAs: values['run-as'] ?? null,
     restSettings: {
       ...DEFAULT_REST_SETTINGS,
@@ -218,6 +215,20 @@ function engineArguments(values: ReturnType<typeof parse>, ceiling: string): rea
     [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
   );
   return ceiling === 'all' ? handedOn : [...handedOn, '--network-ceiling', ceiling];
+}
+
+function readEngines(
+  values: ReturnType<typeof parse>,
+  dataFolder: string,
+  ceiling: string,
+  problems: string[],
+): Pick<ServerConfig, 'engineSocket' | 'nodesPath' | 'isEngineExternal' | 'engineArguments'> {
+  return {
+    engineSocket: values['engine-socket'] ?? join(dataFolder, 'engine.sock'),
+    nodesPath: readNodesPath(values, problems),
+    isEngineExternal: values['engine-socket'] !== undefined || values.nodes !== undefined,
+    engineArguments: engineArguments(values, ceiling),
+  };
 }
 
 /** Absolute, as that of the plans. The engines of nodes have options of their own. */

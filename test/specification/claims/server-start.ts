@@ -243,7 +243,7 @@ export const startFlagClaims: readonly Claim[] = [
     `${START} --nodes`,
     'Uses the engines of the nodes in this file and starts none',
     'test/e2e/fleet-servers.test.ts',
-    'what one server made another uses, and both reach its published ports and previews',
+    'two servers use what either has made, and reach its published ports and previews',
     { default: 'none' },
   ),
   claimOnce(

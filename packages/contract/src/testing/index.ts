@@ -1,2 +1,3 @@
 export { waitUntil } from './wait-until.ts';
 export { HELLO, ScriptedAgent } from './scripted-agent.ts';
+export { TestAuthority, type TestTlsFiles } from './test-authority.ts';

@@ -5,9 +5,8 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { after, before, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { waitUntil } from '@svc/contract/testing';
+import { TestAuthority, waitUntil } from '@svc/contract/testing';
 import { TlsCredentials, type TlsFiles } from '../client/tls-credentials.ts';
-import { TestAuthority } from '../testing/test-authority.ts';
 import { rememberTcp } from './below-tls.ts';
 import { joinSockets } from './join-sockets.ts';
 

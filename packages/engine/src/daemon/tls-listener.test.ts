@@ -8,10 +8,9 @@ import { after, before, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
 import { PlatformError } from '@svc/contract/errors';
-import { waitUntil } from '@svc/contract/testing';
+import { TestAuthority, waitUntil } from '@svc/contract/testing';
 import { EngineClient } from '../client/engine-client.ts';
 import { TlsCredentials, type TlsFiles } from '../client/tls-credentials.ts';
-import { TestAuthority } from '../testing/test-authority.ts';
 import { createHttpServer, type Routes } from './http-server.ts';
 import { sendBytes, sendLines, sendProgress } from './streams.ts';
 import { listenWithTls, type ListenTimes } from './tls-listener.ts';
@@ -98,7 +97,7 @@ function clientOf(t: TestContext, port: number, files = serverFiles, host = HOST
 }
 
 /** Everything that the engine says to a caller before the connection ends. */
-async function hear(socket: Socket): Promise<string> {
+async function readToEnd(socket: Socket): Promise<string> {
   let heard = '';
   socket.on('data', (chunk: Buffer) => (heard += chunk.toString('latin1')));
   socket.on('error', () => undefined);
@@ -151,14 +150,14 @@ test('callers without the certificate of a server learn nothing, and the log say
     );
     const socket = connectTls({ host: HOST, port, cert, key, ca });
     socket.write('GET /capabilities HTTP/1.1\r\nhost: x\r\n\r\n');
-    assert.equal(await hear(socket), '', `a certificate ${which}`);
+    assert.equal(await readToEnd(socket), '', `a certificate ${which}`);
   }
   const none = connectTls({ host: HOST, port, ca: await readFile(authority.ca) });
   none.write('GET /capabilities HTTP/1.1\r\nhost: x\r\n\r\n');
-  assert.equal(await hear(none), '', 'no certificate');
+  assert.equal(await readToEnd(none), '', 'no certificate');
   const plain = connectTcp(port, HOST);
   plain.write('GET /capabilities HTTP/1.1\r\nhost: x\r\n\r\n');
-  assert.doesNotMatch(await hear(plain), /HTTP|version/, 'no TLS');
+  assert.doesNotMatch(await readToEnd(plain), /HTTP|version/, 'no TLS');
   assert.match(lines[0] ?? '', /"reason":".+","count":1,"msg":"a caller was refused"/);
   assert.equal(lines.length, 1, 'a flood of callers does not fill the log');
 });
@@ -173,7 +172,7 @@ test('older versions of TLS are refused', async (t) => {
 
 test('a connection that never shows a certificate is closed', async (t) => {
   const { port } = await listen(t, { times: { handshakeMs: 50 } });
-  assert.equal(await hear(connectTcp(port, HOST)), '');
+  assert.equal(await readToEnd(connectTcp(port, HOST)), '');
 });
 
 test('a client refuses an engine of another authority or another host, and says what is wrong', async (t) => {

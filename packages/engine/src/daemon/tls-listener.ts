@@ -36,7 +36,7 @@ const KEEP_ALIVE_MS = 10_000;
 /** Bounds the memory of connections that have not shown a certificate yet. */
 const MAX_CONNECTIONS = 16_384;
 const LOOK_MS = 5000;
-const TELL_MS = 10_000;
+const REPORT_MS = 10_000;
 
 /**
  * Serves `http` on a TCP port with TLS 1.3, to callers whose certificate is signed by the authority and has the name of a server. The
@@ -136,7 +136,7 @@ function notListening({ host, port }: TcpPlace, error: unknown): unknown {
 class Refusals {
   readonly #logger: Logger;
   #count = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -145,9 +145,9 @@ class Refusals {
   note(address: string | undefined, reason: string): void {
     this.#count += 1;
     const now = performance.now();
-    if (now - this.#toldAt < TELL_MS) return;
+    if (now - this.#reportedAt < REPORT_MS) return;
     this.#logger.warn({ address, reason: reason.trim(), count: this.#count }, 'a caller was refused');
     this.#count = 0;
-    this.#toldAt = now;
+    this.#reportedAt = now;
   }
 }

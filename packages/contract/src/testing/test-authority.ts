@@ -3,10 +3,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { TlsFiles } from '../client/tls-credentials.ts';
 
 const run = promisify(execFile);
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
+
+/** The PEM files of one end of a connection with mutual TLS. */
+export interface TestTlsFiles {
+  readonly ca: string;
+  readonly cert: string;
+  readonly key: string;
+}
 
 /** An authority in a temporary folder that signs certificates of engines and servers. */
 export class TestAuthority implements AsyncDisposable {
@@ -29,17 +35,17 @@ export class TestAuthority implements AsyncDisposable {
   }
 
   /** Of an engine of this machine, reached as 127.0.0.1 or by another address. */
-  async engine(...addresses: readonly string[]): Promise<TlsFiles> {
+  async engine(...addresses: readonly string[]): Promise<TestTlsFiles> {
     const names = ['IP:127.0.0.1', ...addresses.map((address) => `IP:${address}`)];
     return await this.sign(names.join(','));
   }
 
-  async server(): Promise<TlsFiles> {
+  async server(): Promise<TestTlsFiles> {
     return await this.sign('DNS:svc-server');
   }
 
   /** A certificate with these names and a key of its own. Negative days: it has expired. */
-  async sign(names: string, days = 2): Promise<TlsFiles> {
+  async sign(names: string, days = 2): Promise<TestTlsFiles> {
     this.#made += 1;
     const [key, request, cert, fields] = ['key', 'csr', 'crt', 'ext'].map((ending) =>
       this.#path(`${this.#made}.${ending}`),
