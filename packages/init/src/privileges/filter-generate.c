@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -104,6 +105,11 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
   for (size_t i = 0; i < 3; i++) {
     allow(filter, "socket", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)families[i])});
   }
+  // As on a kernel without audit: Debian's useradd, sudo and PAM go on then, and give up on EPERM.
+  const struct scmp_arg_cmp audit[] = {SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, AF_NETLINK),
+                                       SCMP_A2(SCMP_CMP_MASKED_EQ, 0xffffffff, NETLINK_AUDIT)};
+  int socket_number = seccomp_syscall_resolve_name("socket");
+  check(seccomp_rule_add_exact_array(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), socket_number, 2, audit), "audit");
   for (size_t i = 0; i < sizeof allowed_schedulers / sizeof *allowed_schedulers; i++) {
     const scmp_datum_t bits = 0xffffffff & ~(scmp_datum_t)RESET_ON_FORK;
     allow(filter, "sched_setscheduler", 1, (struct scmp_arg_cmp[]){SCMP_A1(SCMP_CMP_MASKED_EQ, bits, allowed_schedulers[i])});
