@@ -17,7 +17,7 @@ const OCI = 'application/vnd.oci.image';
 const SOURCES =
   'packages/engine/src/{images/*,daemon/{demo-images,find-npm,image-routes},client/engine-images}.ts';
 
-type DemoName = 'base' | 'node' | 'python' | 'data';
+type DemoName = 'base' | 'node' | 'python' | 'code';
 
 /** What is kept of an image, beside the archive of its one layer. */
 interface KeptImage {

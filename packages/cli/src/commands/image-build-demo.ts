@@ -9,7 +9,7 @@ import { ProgressLine } from '../terminal/progress.ts';
 export function createCommand(): Command {
   return new Command('build-demo')
     .description(
-      'Makes images from Debian packages, without a registry: python, node, base; data when it is named.',
+      'Makes images from Debian packages, without a registry: python, node, base; code when it is named.',
     )
     .argument('[name...]', 'which ones (default: python, node and base)')
     .option('--force', 'make them anew')
@@ -19,7 +19,7 @@ export function createCommand(): Command {
         ['svc image build-demo', 'python, node and base'],
         ['svc image build-demo python', 'one'],
         [
-          'svc image build-demo data',
+          'svc image build-demo code',
           'numpy, pandas, matplotlib and a Jupyter kernel: a gigabyte, and minutes',
         ],
       ),

@@ -45,7 +45,8 @@ const IMAGE_ALIASES: Readonly<Record<string, string>> = {
   base: 'svc/base',
   python: 'svc/python',
   node: 'svc/node',
-  data: 'svc/data',
+  code: 'svc/code',
+  data: 'svc/code',
   'microsandbox/python': 'svc/python',
   'microsandbox/node': 'svc/node',
 };

@@ -22,11 +22,14 @@ export function demoBuilder(config: EngineConfig, images: Images): BuildDemo {
     });
 }
 
+/** An earlier name of `code`, which documents and scripts may still have. */
+const FORMER_NAMES: Readonly<Record<string, DemoImage>> = { 'svc/data': 'svc/code' };
+
 /** `python` and `svc/python` both name the image. */
 function toNames(names: readonly string[]): readonly DemoImage[] {
   return names.map((given) => {
     const name = given.startsWith('svc/') ? given : `svc/${given}`;
-    const found = allDemoImages().find((known) => known === name);
+    const found = allDemoImages().find((known) => known === (FORMER_NAMES[name] ?? name));
     if (found !== undefined) return found;
     const known = allDemoImages().join(', ');
     throw new PlatformError('invalid_request', `names: ${given} is not a demo image; there are ${known}`);

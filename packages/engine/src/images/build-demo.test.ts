@@ -23,7 +23,7 @@ test('demo images that exist are left alone, and nothing is fetched for them', a
   });
   assert.deepEqual(
     built.flatMap(({ references }) => references),
-    ['svc/base:latest', 'svc/node:latest', 'svc/python:latest', 'svc/data:latest'],
+    ['svc/base:latest', 'svc/node:latest', 'svc/python:latest', 'svc/code:latest'],
   );
 });
 

@@ -2,7 +2,7 @@ import { mkdtemp, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unpackDebian } from './debian-rootfs.ts';
 import { DEMO_RECIPES, type DemoImage } from './demo-recipes.ts';
-import { finishData, finishDebian, finishNode, finishPython } from './finish-rootfs.ts';
+import { finishCode, finishDebian, finishNode, finishPython } from './finish-rootfs.ts';
 import type { Image, ImageProgress, Images } from './images.ts';
 
 export interface BuildDemoOptions {
@@ -78,7 +78,7 @@ async function buildGroup(
 }
 
 async function finish(name: DemoImage, root: string, options: BuildDemoOptions): Promise<void> {
-  if (name === 'svc/data') await finishData(root, options.signal);
+  if (name === 'svc/code') await finishCode(root, options.signal);
   if (name === 'svc/python') await finishPython(root, options.signal);
   if (name === 'svc/node') await finishNode(root, options.nodeBinary, options.npmFolder);
 }

@@ -1,6 +1,6 @@
 import type { ImageConfig } from '@svc/contract/orchestrator';
 
-export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node' | 'svc/data';
+export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node' | 'svc/code';
 
 export interface DemoRecipe {
   readonly packages: readonly string[];
@@ -13,6 +13,7 @@ const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Common shell tools, and the libraries that Node needs, so that base and node share one unpacking. */
 const BASE = [
+  'adduser',
   'base-files',
   'base-passwd',
   'bash',
@@ -24,6 +25,7 @@ const BASE = [
   'debianutils',
   'diffutils',
   'findutils',
+  'git',
   'grep',
   'gzip',
   'hostname',
@@ -31,15 +33,17 @@ const BASE = [
   'libatomic1',
   'libc-bin',
   'libstdc++6',
+  'login',
   'mawk',
   'ncurses-base',
   'netbase',
   'procps',
   'sed',
+  'sudo',
   'tar',
 ];
 
-const PYTHON = [...BASE, 'git', 'python3', 'python3-pip', 'python3-venv'];
+const PYTHON = [...BASE, 'python3', 'python3-pip', 'python3-venv'];
 const PYTHON_CONFIG = { cmd: ['python3'], env: [PATH, 'LANG=C.UTF-8', 'PIP_ROOT_USER_ACTION=ignore'] };
 
 /** Recipes with the same packages share one unpacking, in this order: a later one may extend an earlier one. */
@@ -47,7 +51,7 @@ export const DEMO_RECIPES: Readonly<Record<DemoImage, DemoRecipe>> = {
   'svc/base': { packages: BASE, config: { cmd: ['/bin/bash'], env: [PATH, 'LANG=C.UTF-8'] } },
   'svc/node': { packages: BASE, config: { cmd: ['node'], env: [PATH, 'LANG=C.UTF-8'] } },
   'svc/python': { packages: PYTHON, config: PYTHON_CONFIG },
-  'svc/data': {
+  'svc/code': {
     packages: [
       ...PYTHON,
       'fonts-dejavu-core',

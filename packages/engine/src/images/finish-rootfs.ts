@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import {
   access,
   chmod,
-  chown,
   copyFile,
   cp,
   mkdir,
@@ -14,6 +13,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { writeAccounts } from './demo-accounts.ts';
 
 const run = promisify(execFile);
 
@@ -91,7 +91,7 @@ async function linkAlgebra(root: string): Promise<void> {
 }
 
 /** Removes files for compilers, a third of the gigabyte, which the image has no use for; and caches the list of fonts for the first chart. */
-export async function finishData(root: string, signal: AbortSignal): Promise<void> {
+export async function finishCode(root: string, signal: AbortSignal): Promise<void> {
   await linkAlgebra(root);
   await rm(join(root, 'usr/include'), { recursive: true, force: true });
   for (const entry of await readdir(join(root, 'usr/lib'), { recursive: true })) {
@@ -122,19 +122,6 @@ const TOOL_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C.UTF-8',
 };
-
-async function writeAccounts(root: string): Promise<void> {
-  const masters = join(root, 'usr/share/base-passwd');
-  const passwd = await readFile(join(masters, 'passwd.master'), 'utf8');
-  const group = await readFile(join(masters, 'group.master'), 'utf8');
-  // `*` as the password disables logins by password.
-  await writeFile(join(root, 'etc/passwd'), `${passwd.trim()}\nuser:*:1000:1000:user:/home/user:/bin/bash\n`);
-  await writeFile(join(root, 'etc/group'), `${group.trim()}\nuser:*:1000:\n`);
-  const home = join(root, 'home/user');
-  await cp(join(root, 'etc/skel'), home, { recursive: true });
-  await chown(home, 1000, 1000);
-  for (const name of await readdir(home)) await chown(join(home, name), 1000, 1000);
-}
 
 async function writeCertificates(root: string): Promise<void> {
   const folder = join(root, 'usr/share/ca-certificates/mozilla');

@@ -284,7 +284,8 @@ export class ImageStore implements Images {
   #withHint(error: unknown, name: string): never {
     const alias = this.#local.aliasOf(name);
     if (alias === undefined || !PlatformError.is(error, 'image_pull_failed')) throw error;
-    const hint = `\`svc image build-demo\` makes ${alias} here without a registry`;
+    const demo = parseReference(alias).repository.split('/').at(-1);
+    const hint = `\`svc image build-demo ${demo}\` makes it here without a registry`;
     throw new PlatformError(error.code, `${error.message}; ${hint}`, {
       details: error.details ?? {},
       cause: error,

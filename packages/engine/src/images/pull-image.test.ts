@@ -326,7 +326,7 @@ suite('pulling from a registry', () => {
       /build-demo/,
       store.resolve('127.0.0.1:1/node', resolveOptions()),
     );
-    assert.match(error.message, /svc\/node/);
+    assert.match(error.message, /`svc image build-demo node`/);
     const local = await store.import({ type: 'folder', path: scratch }, 'svc/python', resolveOptions());
     assert.equal((await store.resolve(`${registry.host}/python`, resolveOptions())).id, local.id);
     await registry.push('python', 'latest', imageOf([await layerOf([{ name: 'python', body: 'x' }])]));

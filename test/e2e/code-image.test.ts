@@ -19,7 +19,7 @@ let client: Client;
 // Once for the whole file: it takes minutes.
 before(async () => {
   server = await TestServer.start();
-  await addDemoImages(server.engine, 'data');
+  await addDemoImages(server.engine, 'code');
   client = new Client({ apiUrl: server.url, maxRetries: 0 });
 });
 after(() => server.destroy());
@@ -38,8 +38,8 @@ function assertPng(bytes: Uint8Array | undefined): void {
 async function makeBox(isolation: 'container' | 'gvisor'): Promise<Sandbox> {
   return await Sandbox.create({
     client,
-    name: `data-${isolation}`,
-    image: 'data',
+    name: `code-${isolation}`,
+    image: 'code',
     isolation,
     memoryMib: 1024,
   });
@@ -47,7 +47,7 @@ async function makeBox(isolation: 'container' | 'gvisor'): Promise<Sandbox> {
 
 /** What is no different in another class is tried in one of them below. */
 for (const isolation of ['container', 'gvisor'] as const) {
-  describe(`charts and kernels of the image data on ${isolation}`, { concurrency: false }, () => {
+  describe(`charts and kernels of the image code on ${isolation}`, { concurrency: false }, () => {
     let box: Sandbox;
     before(async () => {
       box = await makeBox(isolation);
@@ -160,7 +160,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
   });
 }
 
-describe('results of the image data', { concurrency: false }, () => {
+describe('results of the image code', { concurrency: false }, () => {
   let box: Sandbox;
   before(async () => {
     box = await makeBox('container');
