@@ -69,7 +69,13 @@ test('code runs in the interpreter of the sandbox, for keys and for tokens of me
       asked.push(request);
       request.listener?.stdout(Buffer.from('2\n'));
       request.listener?.stderr(Buffer.from('oh'));
-      request.listener?.ended({ result: '2', exception: null, isInterrupted: false, isTruncated: false });
+      request.listener?.ended({
+        result: '2',
+        exception: null,
+        executionCount: null,
+        isInterrupted: false,
+        isTruncated: false,
+      });
       return await Promise.resolve({
         status: 'error',
         output: '2\n',

@@ -116,6 +116,9 @@ export const CODE_END = {
       'The value of a last bare expression as the interpreter shows it; it is in stdout, too, unless `print_result` is false',
   }),
   exception: nullable(CodeException, { description: 'What ended the code' }),
+  execution_count: nullable(Type.Integer(), {
+    description: 'Which code of its interpreter this was, from 1; null when the interpreter ended',
+  }),
   truncated: Type.Boolean({
     description: 'Output, or something of a result, is missing: there was too much of it',
   }),

@@ -53,6 +53,7 @@ export interface UnitOutcome {
   readonly lostStreams: UnitAnswer['lostStreams'];
   readonly result: UnitAnswer['result'];
   readonly exception: UnitAnswer['exception'];
+  readonly executionCount: UnitAnswer['executionCount'];
   readonly stdout: Taken;
   readonly stderr: Taken;
 }
@@ -77,7 +78,7 @@ export interface InterpreterHandle {
   readonly reopen: (signal: AbortSignal) => Promise<ChannelClient>;
 }
 
-const NOTHING = { lostStreams: [], result: null, exception: null } as const;
+const NOTHING = { lostStreams: [], result: null, exception: null, executionCount: null } as const;
 
 /**
  * A running interpreter in a sandbox: a detached process that outlives every connection, and this server.

@@ -11,6 +11,7 @@ export interface RunEnd {
   readonly status: CodeResult['status'] | 'interrupted';
   readonly result: string | null;
   readonly exception: UnitException | null;
+  readonly executionCount: number | null;
   /** Output is missing. */
   readonly truncated: boolean;
 }
@@ -32,7 +33,13 @@ export function runEvents(run: (listener: RunListener) => Promise<CodeResult>): 
 
 async function follow(run: (listener: RunListener) => Promise<CodeResult>, unread: Unread): Promise<void> {
   const decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') };
-  let how: RunHow = { result: null, exception: null, isInterrupted: false, isTruncated: false };
+  let how: RunHow = {
+    result: null,
+    exception: null,
+    executionCount: null,
+    isInterrupted: false,
+    isTruncated: false,
+  };
   const flush = () => {
     for (const stream of ['stdout', 'stderr'] as const) unread.push(stream, decoders[stream].end());
   };
@@ -55,9 +62,9 @@ async function follow(run: (listener: RunListener) => Promise<CodeResult>, unrea
   try {
     const { status } = await run(listener);
     flush();
-    const { result, exception, isInterrupted, isTruncated } = how;
+    const { result, exception, executionCount, isInterrupted, isTruncated } = how;
     if (isTruncated) unread.truncate();
-    unread.end({ status: isInterrupted ? 'interrupted' : status, result, exception });
+    unread.end({ status: isInterrupted ? 'interrupted' : status, result, exception, executionCount });
   } catch (error) {
     flush();
     unread.fail(error);

@@ -13,7 +13,7 @@ export interface RunListener extends Omit<OutputListener, 'shown'> {
   ended(how: RunHow): void;
 }
 
-export interface RunHow extends Pick<UnitOutcome, 'result' | 'exception'> {
+export interface RunHow extends Pick<UnitOutcome, 'result' | 'exception' | 'executionCount'> {
   readonly isInterrupted: boolean;
   /** Some results were dropped. */
   readonly isTruncated: boolean;

@@ -25,7 +25,7 @@ export async function summarize(
 ): Promise<{ readonly result: CodeResult; readonly reportsEnd: boolean }> {
   const { interpreter, outcome, interruption, endNote, request, results } = ran;
   const { listener, wasInterrupted } = request;
-  const { end, lostStreams, stdout, stderr, result, exception } = outcome;
+  const { end, lostStreams, stdout, stderr, result, exception, executionCount } = outcome;
   const notes: string[] = [];
   let isFailure = end !== 'success';
   if (end === 'forgotten') throw forgotten();
@@ -42,7 +42,7 @@ export async function summarize(
   const isInterrupted = isOther && (await wasInterrupted?.()) === true;
   if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
   listener?.note(notes.join(''));
-  listener?.ended({ result, exception, isInterrupted, isTruncated: results.isTruncated });
+  listener?.ended({ result, exception, executionCount, isInterrupted, isTruncated: results.isTruncated });
   const reportsEnd = end === 'ended' || lostStreams.length > 0;
   const answer: CodeResult = {
     status: timeoutMs !== null ? 'timeout' : isFailure ? 'error' : 'success',

@@ -9,6 +9,8 @@ export interface UnitAnswer {
   readonly result: string | null;
   /** The exception that ended the code. */
   readonly exception: UnitException | null;
+  /** How many units the interpreter had run with this one; null: it does not say. */
+  readonly executionCount: number | null;
 }
 
 export interface UnitException {
@@ -30,9 +32,9 @@ const ENDS: Readonly<Record<number, UnitEnd>> = { 0x73: 'success', 0x65: 'error'
 const HEAD_BYTES = 2;
 const LOST_STDOUT = 1;
 const LOST_STDERR = 2;
-/** Result, and name, message, traceback and frames of an exception. */
-const TEXTS = 5;
-/** Drivers of earlier versions send no frames. */
+/** Result; name, message, traceback and frames of an exception; the number of the unit. */
+const TEXTS = 6;
+/** Drivers of earlier versions send no frames and no number. */
 const LEAST_TEXTS = 4;
 const MAX_FRAMES = 50;
 const MAX_FRAME_TEXT = 500;
@@ -56,7 +58,7 @@ export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
     texts.push(length === NO_TEXT ? null : bytes.toString('utf8', position, next));
     position = next;
   }
-  const [result = null, name = null, message, traceback, frames] = texts;
+  const [result = null, name = null, message, traceback, frames, count] = texts;
   return {
     end,
     lostStreams: [
@@ -68,6 +70,7 @@ export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
       name === null
         ? null
         : { name, message: message ?? '', traceback: traceback ?? '', frames: readFrames(frames ?? '[]') },
+    executionCount: /^\d{1,15}$/.test(count ?? '') ? Number(count) : null,
   };
 }
 

@@ -67,7 +67,7 @@ class Kernel:
         self.was_interrupted = True
 
     def run(self, source, is_quiet):
-        """Status, text of the last value, and the exception as an answer has it."""
+        """Status, text of the last value, the exception as an answer has it, and the number of the code."""
         self.was_interrupted = is_told = False
         asked = self.client.execute(source, allow_stdin=False, stop_on_error=False)
         unit = Unit(is_quiet)
@@ -90,9 +90,9 @@ class Kernel:
             unit.take(message["header"]["msg_type"], message["content"], is_ours)
         unit.take_reply(self.reply_to(asked), is_told)
         if unit.is_success:
-            return b"s", unit.shown, unit.exception
+            return b"s", unit.shown, unit.exception, unit.number
         is_end = is_told or unit.exception[0] == "KeyboardInterrupt"
-        return (b"i" if is_end else b"e"), unit.shown, unit.exception
+        return (b"i" if is_end else b"e"), unit.shown, unit.exception, unit.number
 
     def asks_for_input(self):
         from queue import Empty
@@ -136,6 +136,7 @@ class Unit:
         self.is_success = True
         self.shown = None
         self.exception = NO_EXCEPTION
+        self.number = None
 
     def take_reply(self, reply, is_told):
         """Interrupted kernels report the end only in their reply, and some not even there."""
@@ -163,6 +164,8 @@ class Unit:
             self.show(content, is_ours and kind == "execute_result")
         elif kind == "error" and is_ours:
             self.fail(content)
+        elif kind == "execute_input" and is_ours and content.get("execution_count") is not None:
+            self.number = str(content["execution_count"])
         elif kind == "status" and is_ours:
             self.is_idle = content["execution_state"] == "idle"
 
@@ -209,8 +212,8 @@ def explain(name, error):
 
 
 def run_unit(source, options):
-    status, shown, exception = kernel.run(source, options.get("quiet") is True)
-    return status, (shown,) + exception
+    status, shown, exception, number = kernel.run(source, options.get("quiet") is True)
+    return status, (shown,) + exception + (number,)
 
 
 NO_EXCEPTION = (None, None, None, None)

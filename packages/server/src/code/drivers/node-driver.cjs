@@ -115,7 +115,16 @@
     count += 1;
     const shownMark = Buffer.from(firstMark.map((byte) => byte ^ 0xff));
     const name = `cell-${count}`;
-    unit = { code, mark, shownMark, budget: createBudget(), name, status: SUCCESS, isOver: false };
+    unit = {
+      code,
+      mark,
+      shownMark,
+      budget: createBudget(),
+      name,
+      number: count,
+      status: SUCCESS,
+      isOver: false,
+    };
     unit.isQuiet = quiet;
     unit.before = setVariables(env);
     // User code may have removed them.
@@ -214,7 +223,8 @@
     const { name, message, traceback, frames } = mine.exception || {};
     const head = Buffer.from([final.charCodeAt(0), lost]);
     const exception = [name, message, traceback, frames].map(encodeField);
-    answer(mine.mark, lost, Buffer.concat([head, encodeField(mine.shown), ...exception]));
+    const number = encodeField(String(mine.number));
+    answer(mine.mark, lost, Buffer.concat([head, encodeField(mine.shown), ...exception, number]));
     setImmediate(readUnits);
   }
 

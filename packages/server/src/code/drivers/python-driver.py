@@ -57,7 +57,7 @@ class Runner:
         before = set_variables(options.get("env", {}))
         status = self.run(source)
         set_variables(before)
-        return status, (self.shown,) + self.exception
+        return status, (self.shown,) + self.exception + (str(self.count),)
 
     def on_interrupt(self, _number, _frame):
         # One that comes too late must not hit anything of ours.

@@ -8,9 +8,9 @@ their names.
   endian) and so many bytes of the answer, none on one of the streams. A piece is written at once and is so small that
   the output of no other writer can get into it; the highest bit of the length says that another one follows, mark first.
 - The answer: a byte that says how the unit ended (`s` success, `e` error, `i` interrupted), one for which streams are lost
-  (1 stdout, 2 stderr), and five texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
-  value of a last expression as it was shown, and name, message and traceback of the exception that ended the unit, and where
-  in the user's code it came from: JSON, a list of file, line, function and source.
+  (1 stdout, 2 stderr), and six texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
+  value of a last expression as it was shown, name, message and traceback of the exception that ended the unit, where in the
+  user's code it came from (JSON, a list of file, line, function and source), and the number of the unit, in digits.
 - Values that are shown while the unit runs are written to stdout in such pieces, too; python-results.py says how.
 
 The output is the whole protocol: a reader that starts later misses nothing but the bytes before.

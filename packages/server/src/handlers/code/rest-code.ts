@@ -175,9 +175,9 @@ async function* toServerEvents(events: AsyncIterable<RunEvent>): AsyncGenerator<
   }
 }
 
-function viewEnd({ status, result, exception, truncated }: RunEnd) {
+function viewEnd({ status, result, exception, executionCount, truncated }: RunEnd) {
   const shown = exception && { ...exception, frames: [...exception.frames] };
-  return { status, result, exception: shown, truncated };
+  return { status, result, exception: shown, execution_count: executionCount, truncated };
 }
 
 async function createContext(
