@@ -21,3 +21,17 @@ test('the linter finds a fault where there is one', async () => {
   const broken = { ...describeOpenApi(), paths: { '/x': { get: { responses: {} } } } };
   assert.notEqual((await lintFromString({ source: JSON.stringify(broken), config })).length, 0);
 });
+
+test('reads that take a range name the answer with a part', () => {
+  const { paths } = describeOpenApi() as { paths: Record<string, Record<string, { responses: object }>> };
+  const read = paths['/v1/sandboxes/{sandbox_id}/files/content']?.['get'];
+  assert.partialDeepStrictEqual(read?.responses, {
+    200: { content: { 'application/octet-stream': {} } },
+    206: { headers: { 'Content-Range': {} }, content: { 'application/octet-stream': {} } },
+  });
+  const ranged = Object.values(paths).flatMap((path) =>
+    Object.values(path).filter(({ responses }) => '206' in responses),
+  );
+  // Below /v1 and below /v1/orgs/{slug}, and by a link.
+  assert.equal(ranged.length, 3);
+});

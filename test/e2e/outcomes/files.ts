@@ -35,9 +35,17 @@ files.phase('files of a sandbox', {
   },
 });
 files.add('files.write', 'ok', async (call) => {
-  const query = { path: '/made/by/write', parents: true, owner: '1000:1000', mode: '0640' };
+  const metadata = { purpose: 'a test', 'e2b.by': 'x' };
+  const more = { owner: '1000:1000', mode: '0640', metadata: JSON.stringify(metadata) };
+  const query = { path: '/made/by/write', parents: true, ...more };
   const reply = await call('files.write', of(box, { query, body: 'content' }));
-  assert.partialDeepStrictEqual(reply.body, { size: 7, uid: 1000, gid: 1000, mode: '0640', kind: 'file' });
+  const made = { size: 7, uid: 1000, gid: 1000, mode: '0640', kind: 'file', metadata };
+  assert.partialDeepStrictEqual(reply.body, made);
+  for (const wrong of ['no JSON', '[]', '{"a b":"c"}', '{"a":1}']) {
+    const refused = await call('files.write', of(box, { query: { path: '/x', metadata: wrong }, body: '' }));
+    assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'], wrong);
+    assert.match(refused.body.error.details.field, /^metadata/);
+  }
   return reply;
 });
 files.add('files.read', 'ok', async (call) => {

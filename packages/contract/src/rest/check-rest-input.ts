@@ -10,7 +10,7 @@ type Part = 'params' | 'query' | 'headers' | 'body';
 const validators = new Map<string, Validator>();
 
 /**
- * Checks one part of a request. Texts of the query are converted to the types of the schema: numbers and booleans.
+ * Checks one part of a request. Texts of the query are converted to the types of the schema: numbers, booleans, and objects in JSON.
  * @throws PlatformError `invalid_request` with details `{field, reason}`
  */
 export function checkRestInput(name: RestOperationName, part: Part, value: unknown): unknown {
@@ -37,7 +37,16 @@ function coerce(schema: TObject, values: Readonly<Record<string, unknown>>): Rec
 function coerceText(text: string, type: unknown): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  if (type === 'object') return parseText(text);
   return text;
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 function validatorOf(key: string, schema: TSchema): Validator {

@@ -157,7 +157,7 @@ export const fileOperations = {
     summary: 'Write a file of a running sandbox, whole: readers see the old one until it is complete',
     method: 'PUT',
     path: '/sandboxes/{sandbox_id}/files/content',
-    query: strictObject({ path: Path, ...WRITE_QUERY }),
+    query: strictObject({ path: Path, ...WRITE_QUERY, metadata: Type.Optional(NewMetadata) }),
     body: BYTES,
     output: FileInfo,
     errors: [...WRITE_ERRORS, 'rate_limited'],

@@ -124,6 +124,7 @@ function describeOperation(
     ...describeBody(operation.body),
     responses: {
       [operation.status]: describeOutput(operation),
+      ...describePart(operation),
       ...describeErrors(operation, audience, path),
     },
   };
@@ -160,8 +161,15 @@ function describeParameters(place: 'path' | 'query' | 'header', { properties, re
     in: place,
     required: place === 'path' || needed.includes(name),
     ...(schema.description === undefined ? {} : { description: schema.description }),
-    schema: refer(schema),
+    ...(isObject(schema)
+      ? { content: { 'application/json': { schema: refer(schema) } } }
+      : { schema: refer(schema) }),
   }));
+}
+
+/** Such a parameter is a text of JSON. */
+function isObject(schema: TSchema & { readonly type?: unknown }): boolean {
+  return schema.type === 'object';
 }
 
 function describeBody(body: RestOperation['body']): Json {
@@ -186,6 +194,20 @@ function describeOutput({ output, summary }: RestOperation): Json {
   }
   const headers = VERSIONED.has(output) ? { headers: { ETag: ETAG } } : {};
   return { description, ...headers, content: { 'application/json': { schema: refer(output) } } };
+}
+
+const PARTIAL_CONTENT = 206;
+const CONTENT_RANGE = {
+  description: 'Which bytes of how many, as `bytes 0-1023/4096`',
+  schema: { type: 'string' },
+};
+
+/** The answer with a part of the bytes, where one may be asked for. */
+function describePart({ headers, output }: RestOperation): Json {
+  if (output !== BYTES || !Object.hasOwn(headers.properties, 'range')) return {};
+  const content = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+  const description = 'The bytes of the range that was asked for';
+  return { [PARTIAL_CONTENT]: { description, headers: { 'Content-Range': CONTENT_RANGE }, content } };
 }
 
 /** The outputs that are answered with an ETag. */

@@ -219,7 +219,22 @@ test('work that is repeated finds the context that it made, with its state', asy
   await remove(made);
 });
 
-interface Collected extends RunEnd {
+for (const language of ['python', 'node'] as const)
+  test(`runs are numbered by their interpreter, failed ones too: ${language}`, async () => {
+    const context = await contexts.create(BOX, { ...PYTHON, language }, never);
+    const numberOf = async (code: string) => {
+      const request = { code, timeoutMs: 60_000 };
+      for await (const event of runEvents((listener) => context.run({ ...request, listener }, never)))
+        if (event.kind === 'end') return event.end.executionCount;
+      throw new Error('no end');
+    };
+    assert.deepEqual([await numberOf('1'), await numberOf('no_such_name'), await numberOf('2')], [1, 2, 3]);
+    await context.restart(never);
+    assert.equal(await numberOf('1'), 1);
+    await remove(context);
+  });
+
+interface Collected extends Omit<RunEnd, 'executionCount'> {
   readonly stdout: string;
   readonly stderr: string;
 }
@@ -244,7 +259,10 @@ async function collect(
   const output = { stdout: '', stderr: '' };
   let isFirst = true;
   for await (const event of events) {
-    if (event.kind === 'end') return { ...event.end, ...output };
+    if (event.kind === 'end') {
+      const { executionCount: _count, ...end } = event.end;
+      return { ...end, ...output };
+    }
     if (event.kind === 'result') continue;
     output[event.kind] += event.text;
     if (isFirst) await atFirst();

