@@ -1,6 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
+import { readE2bPorts, readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
 import type { ServerOptions } from './server-parts.ts';
 import { SIGN_UPS, type SignUp } from './access/sign-up.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
@@ -76,6 +76,7 @@ const OPTIONS = {
   'ssh-port': { type: 'string' },
   'ssh-idle-timeout': { type: 'string' },
   'preview-domain': { type: 'string' },
+  'e2b-ports': { type: 'string' },
   'publish-address': { type: 'string', multiple: true },
   'run-as': { type: 'string' },
   database: { type: 'string' },
@@ -151,6 +152,7 @@ export function readConfig(
         maxBodyBytes: readMaxBody(values['max-body-bytes'], problems),
       },
       previews: readPreviewPlace(values, host, problems),
+      areE2bPortsPublic: readE2bPorts(values['e2b-ports'], problems),
       requestsPerMinute: readRate(values['rate-limit'], problems),
       maxConcurrentCalls: whole('max-calls', values['max-calls'], MAX_CALLS, 1_000_000, problems),
     },

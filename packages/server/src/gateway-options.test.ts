@@ -37,6 +37,15 @@ test('a domain of previews is a name, or a URL that browsers use', () => {
   assert.throws(() => readConfig(['--publish-address', 'localhost'], {}), /--publish-address/);
 });
 
+test("ports of E2B's clients are public, unless the operator asks for tokens", () => {
+  const read = (...args: string[]) => readConfig(args, {}).options.areE2bPortsPublic;
+  assert.deepEqual(
+    [read(), read('--e2b-ports', 'public'), read('--e2b-ports', 'token')],
+    [true, true, false],
+  );
+  assert.throws(() => read('--e2b-ports', 'none'), /--e2b-ports must be one of public, token/);
+});
+
 test('a server that only its machine reaches shows previews below localhost, unless told not to', () => {
   const read = (host: string, values: Parameters<typeof readPreviewPlace>[0] = {}) =>
     readPreviewPlace(values, host, []);

@@ -70,6 +70,15 @@ export function readPreviewPlace(
   return { domain, scheme, port: url.port === '' ? defaultPort : Number(url.port) };
 }
 
+const E2B_PORTS = ['public', 'token'];
+
+/** Whether they are public. */
+export function readE2bPorts(text: string | undefined, problems: string[]): boolean {
+  if (text !== undefined && !E2B_PORTS.includes(text))
+    problems.push(`--e2b-ports must be one of ${E2B_PORTS.join(', ')}, not ${text}`);
+  return text !== 'token';
+}
+
 export function readPublishAddresses(addresses: readonly string[], problems: string[]): readonly string[] {
   for (const address of addresses) {
     if (isIP(address) === 0) problems.push(`--publish-address must be an IP address, not ${address}`);

@@ -24,6 +24,8 @@ export interface ServerOptions {
   readonly maxConcurrentCalls: number;
   /** Null: no previews. */
   readonly previews: PreviewPlace | null;
+  /** Whether ports of sandboxes that E2B's clients make without a word about them are open to all who know the id. */
+  readonly areE2bPortsPublic: boolean;
   /** Per organization or user; null: no limit. */
   readonly requestsPerMinute: number | null;
 }

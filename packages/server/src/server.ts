@@ -182,10 +182,14 @@ function openChannels(
 function openE2b(
   http: FastifyInstance,
   { database, sealer, logger, options }: ServerParts,
-  made: Omit<E2bTransportParts, 'database' | 'sealer' | 'maxBodyBytes' | 'maxBodyPauseMs' | 'logger'>,
+  made: Omit<
+    E2bTransportParts,
+    'database' | 'sealer' | 'maxBodyBytes' | 'maxBodyPauseMs' | 'logger' | 'arePortsPublic'
+  >,
 ): void {
-  const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
-  registerE2b(http, { ...made, database, sealer, maxBodyBytes, maxBodyPauseMs, logger });
+  const { limits, areE2bPortsPublic: arePortsPublic } = options;
+  const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = limits;
+  registerE2b(http, { ...made, arePortsPublic, database, sealer, maxBodyBytes, maxBodyPauseMs, logger });
 }
 
 function previewAddresses(http: FastifyInstance, parts: ServerParts): PreviewAddresses | null {

@@ -109,7 +109,8 @@ def code():
         sandbox.restart_code_context(context)
         sandbox.remove_code_context(context)
         frame = sandbox.run_code("import pandas as pd; pd.DataFrame({'n': [1, 2]})").results[0]
-        figure = sandbox.run_code("import matplotlib.pyplot as plt; plt.plot([1, 4]); plt.show()").results[0]
+        drawn = sandbox.run_code("import matplotlib.pyplot as plt; plt.plot([1, 4]); plt.title('Two'); plt.show()")
+        figure = drawn.results[0]
         slow = error_of(lambda: sandbox.run_code("import time; time.sleep(100)", timeout=2))
         return {
             "text": shown.text,
@@ -122,6 +123,8 @@ def code():
             "gone": error_of(lambda: sandbox.run_code("1", context=context)),
             "frame": [frame.data, frame.text is not None, frame.html is not None],
             "figure": figure.png is not None and len(figure.png) > 1000,
+            "chart": [figure.chart.type.value, figure.chart.title, figure.chart.elements[0].points],
+            "counts": [shown.execution_count, drawn.execution_count],
             "slow": slow,
             "after": sandbox.run_code("2 + 2").text,
             "json": json.loads(shown.to_json())["results"][0]["text"],

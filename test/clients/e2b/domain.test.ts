@@ -15,7 +15,7 @@ before(async () => {
   front = await TlsFront.start(DOMAIN);
   clients = await E2bClients.startWith(
     ['--preview-domain', `https://${DOMAIN}:${front.port}`],
-    ['base', 'data'],
+    ['base', 'code'],
   );
   front.target = clients.server.url;
   sandbox = await Sandbox.create({ ...clients.options, timeoutMs: 600_000 });

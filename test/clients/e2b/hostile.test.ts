@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { Sandbox } from 'e2b';
 import { waitUntil } from '@svc/contract/testing';
@@ -124,16 +127,49 @@ test('large bodies are refused where they are held in memory, and streamed to th
   assert.equal((await post('/files?path=/tmp/a', 'x', { 'content-encoding': 'br' })).status, 400);
 });
 
-test('an upload that breaks off leaves no file, and its sandbox goes on', async () => {
+test('a body of a gigabyte goes to the disk of the sandbox, and little of it through memory', async () => {
+  const chunk = Buffer.alloc(2 ** 20, 'x');
+  const before = await highestMemory();
+  const { status, body } = await new Promise<{ readonly status: number; readonly body: string }>(
+    (resolve, reject) => {
+      const upload = request(
+        `${clients.server.url}/files?path=/home/user/giga`,
+        { method: 'POST', headers: { ...envd, 'content-type': 'application/octet-stream' } },
+        async (answer) => resolve({ status: answer.statusCode ?? 0, body: await text(answer) }),
+      );
+      upload.on('error', reject);
+      Readable.from(
+        (function* () {
+          for (let n = 0; n < 1024; n++) yield chunk;
+        })(),
+      ).pipe(upload);
+    },
+  );
+  assert.equal(status, 200, body);
+  assert.equal((await sandbox.files.getInfo('/home/user/giga')).size, 2 ** 30);
+  assert.ok((await highestMemory()) - before < 200 * 2 ** 20, 'the server held much of it');
+  await sandbox.files.remove('/home/user/giga');
+});
+
+/** Of the web-facing process, in bytes. */
+async function highestMemory(): Promise<number> {
+  const status = await readFile(`/proc/${await clients.server.webPid()}/status`, 'utf8');
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}
+
+test('an upload that breaks off leaves no file, and the one that it was to replace', async () => {
+  await sandbox.files.write('/tmp/broken/half', 'whole');
   await new Promise<void>((resolve) => {
-    const upload = request(`${clients.server.url}/files?path=/tmp/half`, {
+    const upload = request(`${clients.server.url}/files?path=/tmp/broken/half`, {
       method: 'POST',
       headers: { ...envd, 'content-type': 'application/octet-stream', 'content-length': '1000000' },
     });
     upload.on('error', () => resolve());
     upload.write(Buffer.alloc(1000), () => upload.destroy(new Error('the client is gone')));
   });
-  await waitUntil(async () => !(await sandbox.files.exists('/tmp/half')), { what: 'nothing is left of it' });
+  const left = async () => (await sandbox.commands.run('ls -A /tmp/broken')).stdout;
+  await waitUntil(async () => (await left()) === 'half\n', { what: 'nothing is left of it' });
+  assert.equal(await sandbox.files.read('/tmp/broken/half'), 'whole');
   assert.equal((await sandbox.commands.run('echo fine')).stdout, 'fine\n');
 });
 

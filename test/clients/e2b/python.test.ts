@@ -7,7 +7,7 @@ let clients: E2bClients;
 // What the program saw, looked into by each test.
 let seen: Readonly<Record<string, unknown>>;
 before(async () => {
-  clients = await E2bClients.start('base', 'data');
+  clients = await E2bClients.start('base', 'code');
   const { code, stdout, stderr } = await clients.run('/usr/bin/python3', [
     join(import.meta.dirname, 'acceptance.py'),
   ]);
@@ -80,6 +80,15 @@ test('code of Python: values, output, contexts, tables, charts, and what is left
     gone: 'NotFoundException',
     frame: [{ n: [1, 2] }, true, true],
     figure: true,
+    chart: [
+      'line',
+      'Two',
+      [
+        [0, 1],
+        [1, 4],
+      ],
+    ],
+    counts: [1, 6],
     slow: 'TimeoutException',
     after: '4',
     json: 'value',

@@ -9,7 +9,7 @@ const FOLDER = import.meta.dirname;
 
 let clients: E2bClients;
 before(async () => {
-  clients = await E2bClients.start('base', 'data');
+  clients = await E2bClients.start('base', 'code');
 });
 after(() => clients.destroy());
 

@@ -52,6 +52,20 @@ test('a command: output, exit code, environment, folder and user', async () => {
   });
 });
 
+test('a user that a command adds is there for the next one', async () => {
+  await run('useradd -m late', { user: 'root' });
+  assert.equal(await run('whoami; pwd; echo $HOME', { user: 'late' }), 'late\n/home/late\n/home/late\n');
+  await run('usermod -d /tmp late', { user: 'root' });
+  assert.equal(await run('pwd', { user: 'late' }), '/tmp\n');
+});
+
+test('sudo is for root, and says so to others', async () => {
+  assert.equal(await run('sudo -n id -u', { user: 'root' }), '0\n');
+  await assert.rejects(run('sudo -n id -u'), (error: unknown) => {
+    return error instanceof CommandExitError && /E2B's clients: user 'root'/.test(error.stderr);
+  });
+});
+
 test('a command is killed at its timeout', async () => {
   await assert.rejects(run('sleep 1234', { timeoutMs: 500 }), TimeoutError);
   await waitUntil(async () => !(await run('ps -eo args')).includes('sleep 1234'), { what: 'it is gone' });
@@ -136,6 +150,33 @@ test('files are written and read in every form', async () => {
   await assert.rejects(files.read('/tmp'), InvalidArgumentError);
 });
 
+test('metadata of a file is kept with it, and replaced with it', async () => {
+  const { files } = sandbox;
+  const metadata = { purpose: 'a test', 'other-key': '' };
+  assert.deepEqual((await files.write('/tmp/meta/a', '1', { metadata })).metadata, metadata);
+  assert.deepEqual((await files.rename('/tmp/meta/a', '/tmp/meta/b')).metadata, metadata);
+  assert.deepEqual((await files.getInfo('/tmp/meta/b')).metadata, metadata);
+  const [listed] = await files.list('/tmp/meta');
+  assert.deepEqual(listed?.metadata, metadata);
+  await files.write('/tmp/meta/b', '2');
+  assert.equal((await files.getInfo('/tmp/meta/b')).metadata, undefined);
+  await assert.rejects(files.write('/tmp/meta/b', '3', { metadata: { ['k'.repeat(247)]: '' } }));
+  assert.equal(await files.read('/tmp/meta/b'), '2');
+});
+
+test('a write goes through a link, replaces one that leads nowhere, and gives the file to the user', async () => {
+  const { files } = sandbox;
+  await run('mkdir -p /tmp/l && cd /tmp/l && echo old > real && ln -s real link && ln -s gone dangling');
+  await run('chown root:root /tmp/l/real && chmod 600 /tmp/l/real', { user: 'root' });
+  for (const name of ['link', 'dangling']) await files.write(`/tmp/l/${name}`, name);
+  const shown = 'cd /tmp/l && cat real dangling && stat -c "%N %U %a" link real dangling';
+  assert.equal(
+    await run(shown),
+    "linkdangling'link' -> 'real' user 777\n'real' user 600\n'dangling' user 644\n",
+  );
+  await assert.rejects(files.remove('/'), /must not be the root/);
+});
+
 test('folders are made, listed, moved and removed', async () => {
   const { files } = sandbox;
   assert.equal(await files.makeDir('/tmp/m/n'), true);
@@ -173,16 +214,32 @@ test('changes in a folder are reported, in folders that are new, too', async () 
   );
   await sandbox.files.write('/tmp/watched/a', 'x');
   await sandbox.files.rename('/tmp/watched/a', '/tmp/watched/b');
+  await sandbox.files.write('/tmp/watched/b', 'again');
   await sandbox.files.remove('/tmp/watched/b');
-  const wanted = ['create a', 'write a', 'rename a', 'create b', 'remove b'];
+  const wanted = ['create a', 'write a', 'rename a', 'create b', 'write b', 'remove b'];
   await waitUntil(() => wanted.every((each) => seen.includes(each)), {
     what: `${wanted.join()} are reported`,
   });
+  // A file is written beside the one that it replaces, which clients are not told.
+  assert.deepEqual([...new Set(seen.map((each) => each.split(' ')[1]))], ['a', 'b']);
   await watch.stop();
   await assert.rejects(
     sandbox.files.watchDir('/nope', () => undefined),
     FileNotFoundError,
   );
+});
+
+test('ranges of a file are read', async () => {
+  await sandbox.files.write('/tmp/ranged', '0123456789');
+  const link = await sandbox.downloadUrl('/tmp/ranged');
+  const part = async (range: string) => {
+    const answer = await fetch(link, { headers: { range } });
+    return [answer.status, answer.headers.get('content-range'), await answer.text()];
+  };
+  assert.deepEqual(await part('bytes=2-4'), [206, 'bytes 2-4/10', '234']);
+  assert.deepEqual(await part('bytes=-3'), [206, 'bytes 7-9/10', '789']);
+  assert.deepEqual(await part('lines=1-2'), [200, null, '0123456789']);
+  assert.deepEqual((await part('bytes=10-')).slice(0, 2), [416, 'bytes */10']);
 });
 
 test('signed links read and write one file, until they expire', async () => {

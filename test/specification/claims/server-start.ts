@@ -223,6 +223,13 @@ export const startFlagClaims: readonly Claim[] = [
     { default: 'localhost when only this machine can connect' },
   ),
   provedBy(
+    `${START} --e2b-ports`,
+    "Who reaches ports of sandboxes that E2B's clients make",
+    'packages/server/src/transports/e2b/tokens.test.ts',
+    'where the operator asks for tokens, a port is open when the client said so',
+    { default: 'public' },
+  ),
+  provedBy(
     `${START} --publish-address`,
     'Addresses beside loopback that ports may be published on',
     'test/e2e/udp-ports.test.ts',

@@ -60,6 +60,10 @@ const FORWARDED = [
     '--preview-domain <domain>',
     'show ports of sandboxes at <port>-<slug>.<domain>; a URL when browsers use TLS; off: nowhere (default: localhost when only this machine can connect)',
   ),
+  new Option(
+    '--e2b-ports <who>',
+    "who reaches ports of sandboxes that E2B's clients make without allowPublicTraffic: public, all who know the id, or token, those who send its token (default: public)",
+  ),
   new Option('--publish-address <address...>', 'addresses beside 127.0.0.1 that ports may be published on'),
   new Option('--engine-socket <path>', 'use the engine behind this socket and start none'),
   new Option(

@@ -7,6 +7,7 @@ import { encodeAttributes, encodeOpenFlags, readEntry } from './file-entry.ts';
 import type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
 import { readContent, requestFile, writeContent } from './file-transfer.ts';
 import { own, readArray, readRecord, readText, readUint } from './payload-fields.ts';
+import { partialPathOf } from './partial-file.ts';
 
 /** Window of a streamed read: the sandbox never sends more than the reader has room for. */
 const READ_WINDOW_BYTES = 2 * 1024 * 1024;
@@ -15,7 +16,6 @@ const DEFAULT_FILE_LIMIT_BYTES = 64 * 1024 * 1024;
 const DIRECTORY_PAGE = 1024;
 const MISSING = new Set(['ENOENT', 'ENOTDIR']);
 const PERMISSIONS = 0o7777;
-const RANDOM_BYTES = 8;
 
 /** Bytes from `start` up to, and without, `end`; at most `windowBytes` are asked for at once. */
 export interface ContentPart {
@@ -269,7 +269,7 @@ export class ChannelFiles {
     signal?: AbortSignal,
   ): Promise<void> {
     const { mode, uid, gid, metadata } = { ...(await this.#keptOf(path, signal)), ...options };
-    const partial = `${path.slice(0, path.lastIndexOf('/') + 1)}.svc-partial-${randomName()}`;
+    const partial = partialPathOf(path);
     const flags = { write: true, createNew: true, temporary: true };
     const handle = await this.open(partial, mode === undefined ? flags : { ...flags, mode }, signal);
     try {
@@ -363,12 +363,6 @@ export class ChannelFiles {
 
 function isMissing(error: unknown): boolean {
   return error instanceof FileFailed && error.errnoName !== null && MISSING.has(error.errnoName);
-}
-
-/** Browsers offer `randomUUID` only to pages that were loaded over TLS. */
-function randomName(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(RANDOM_BYTES));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function readList(answer: Payload): readonly FileEntry[] {

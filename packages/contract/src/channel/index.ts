@@ -11,6 +11,7 @@ export type { DetachedEvent } from './detached-output.ts';
 export type { DetachedProcesses, DetachedRequest, NamedWrite, ReadDetached } from './detached-processes.ts';
 export type { DetachedEndReason, DetachedState } from './detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
+export { isPartialPath } from './partial-file.ts';
 export { PooledChunks } from './pooled-chunks.ts';
 export type { RunOptions, RunResult } from './run-process.ts';
 export { shellCodeOf } from './shell-code.ts';

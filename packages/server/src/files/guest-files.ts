@@ -10,8 +10,9 @@ import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { boundedBy } from '../processes/explain-failure.ts';
 import { eachLimited } from '../tasks/each-limited.ts';
 import { explainFileFailure } from './explain-file-failure.ts';
-import { GuestUsers, type GuestUser, type OwnerIds } from './guest-users.ts';
+import { PASSWD, type GuestUsers, type OwnerIds } from './guest-users.ts';
 import { openContent, type FileContent } from './open-content.ts';
+import { RecentUsers } from './recent-users.ts';
 import { walkFolder, type Walk } from './walk-folder.ts';
 
 const PERMISSIONS = 0o7777;
@@ -54,8 +55,8 @@ export interface LinkEnd {
 }
 
 export interface OwnerAndMode {
-  /** `user` or `user:group`, names of the sandbox or numbers. */
-  readonly owner?: string | undefined;
+  /** `user` or `user:group`, names of the sandbox or numbers; or ids that were looked up before. */
+  readonly owner?: string | OwnerIds | undefined;
   /** Permission bits. */
   readonly mode?: number | undefined;
 }
@@ -76,25 +77,27 @@ export interface NewFileOptions extends NewEntryOptions {
  */
 export class GuestFiles {
   readonly #channels: Pick<ChannelPool, 'get' | 'explainBreak'>;
+  readonly #users = new RecentUsers();
 
   constructor(channels: Pick<ChannelPool, 'get' | 'explainBreak'>) {
     this.#channels = channels;
   }
 
   async stat(place: FilePlace, signal: AbortSignal): Promise<FileInfo> {
-    return await this.#use(place, (files) => describe(files, place.path, boundedBy(signal)));
+    return await this.#use(place, (guest) => describe(guest, place.path, boundedBy(signal)));
   }
 
   /** Each folder before its content, by name. A link as the place itself is followed. */
   async list(place: FilePlace, walk: Walk, signal: AbortSignal): Promise<readonly FileInfo[]> {
-    return await this.#use(place, async (files) => {
+    return await this.#use(place, async (guest) => {
+      const { files } = guest;
       const { kind } = await files.stat(place.path, {}, boundedBy(signal));
       if (kind !== 'dir') throw new FileFailed('is no folder', 'EINVAL');
       const entries: FileEntry[] = [];
       for await (const entry of walkFolder(files, place.path, walk, signal)) {
         if (entries.push(entry) >= walk.limit) break;
       }
-      return await describeAll(files, entries, signal);
+      return await describeAll(guest, entries, signal);
     });
   }
 
@@ -106,7 +109,7 @@ export class GuestFiles {
   ): Promise<FileContent> {
     const explain = (error: unknown) =>
       explainFileFailure(this.#channels, place.sandboxId, place.path, error);
-    return await this.#use(place, (files) =>
+    return await this.#use(place, ({ files }) =>
       openContent(files, { path: place.path, range, explain }, signal),
     );
   }
@@ -122,8 +125,9 @@ export class GuestFiles {
     signal: AbortSignal,
   ): Promise<FileInfo> {
     const { path } = place;
-    return await this.#use(place, async (files) => {
-      const ids = await idsOf(files, owner, boundedBy(signal));
+    return await this.#use(place, async (guest) => {
+      const { files } = guest;
+      const ids = await idsOf(guest, owner, boundedBy(signal));
       const before = await find(files, path, boundedBy(signal));
       if (before?.kind === 'dir') throw new FileFailed('is a folder', 'EISDIR');
       if (before === undefined && parents) await makeParents(files, path, ids, signal);
@@ -132,7 +136,7 @@ export class GuestFiles {
         ...(metadata === undefined ? {} : { metadata }),
       };
       await files.replaceFile(path, content, { ...ids, ...given }, signal);
-      return await describe(files, path, signal);
+      return await describe(guest, path, signal);
     });
   }
 
@@ -143,15 +147,16 @@ export class GuestFiles {
     callerSignal: AbortSignal,
   ): Promise<FileInfo> {
     const { path } = place;
-    return await this.#use(place, async (files) => {
+    return await this.#use(place, async (guest) => {
+      const { files } = guest;
       const signal = boundedBy(callerSignal);
-      const ids = await idsOf(files, owner, signal);
+      const ids = await idsOf(guest, owner, signal);
       await requireFree(files, path, signal);
       if (parents) await makeParents(files, path, ids, signal);
       else await files.stat(posix.dirname(path), {}, signal);
       await files.mkdir(path, { mode }, signal);
       await files.setStat(path, { ...ids, mode }, {}, signal);
-      return await describe(files, path, signal);
+      return await describe(guest, path, signal);
     });
   }
 
@@ -167,12 +172,13 @@ export class GuestFiles {
     callerSignal: AbortSignal,
   ): Promise<FileInfo> {
     await this.stat({ sandboxId, path: from }, callerSignal);
-    return await this.#use({ sandboxId, path: to }, async (files) => {
+    return await this.#use({ sandboxId, path: to }, async (guest) => {
+      const { files } = guest;
       const signal = boundedBy(callerSignal);
       if (!overwrite) await requireFree(files, to, signal);
-      if (parents) await makeParents(files, to, await idsOf(files, owner, signal), signal);
+      if (parents) await makeParents(files, to, await idsOf(guest, owner, signal), signal);
       await files.rename(from, to, signal);
-      return await describe(files, to, signal);
+      return await describe(guest, to, signal);
     });
   }
 
@@ -182,7 +188,11 @@ export class GuestFiles {
     signal: AbortSignal,
   ): Promise<void> {
     const { path } = place;
-    await this.#use(place, async (files) => {
+    if (path === '/') {
+      const reason = 'must not be the root of the sandbox';
+      throw new PlatformError('invalid_request', `path ${reason}`, { details: { field: 'path', reason } });
+    }
+    await this.#use(place, async ({ files }) => {
       const { kind } = await files.stat(path, { followSymlink: false }, boundedBy(signal));
       if (kind === 'dir') await files.removeDir(path, { recursive }, signal);
       else await files.remove(path, signal);
@@ -195,38 +205,44 @@ export class GuestFiles {
     { owner, mode, metadata }: OwnerAndMode & Pick<NewFileOptions, 'metadata'>,
     callerSignal: AbortSignal,
   ): Promise<FileInfo> {
-    return await this.#use(place, async (files) => {
+    return await this.#use(place, async (guest) => {
+      const { files } = guest;
       const signal = boundedBy(callerSignal);
-      const ids = await idsOf(files, owner, signal);
+      const ids = await idsOf(guest, owner, signal);
       await files.setStat(place.path, { ...ids, mode }, {}, signal);
       if (metadata !== undefined) await files.setMetadata(place.path, metadata, signal);
-      return await describe(files, place.path, signal);
+      return await describe(guest, place.path, signal);
     });
   }
 
-  /** By name or number. */
-  async findUser(sandboxId: string, user: string, signal: AbortSignal): Promise<GuestUser | undefined> {
-    return await this.#use({ sandboxId, path: '/etc/passwd' }, async (files) =>
-      (await GuestUsers.read(files, boundedBy(signal))).find(user),
-    );
+  async users(sandboxId: string, signal: AbortSignal): Promise<GuestUsers> {
+    const place = { sandboxId, path: PASSWD };
+    return await this.#use(place, ({ users }) => users(boundedBy(signal)));
   }
 
-  async #use<T>({ sandboxId, path }: FilePlace, work: (files: ChannelFiles) => Promise<T>): Promise<T> {
-    const channel = await this.#channels.get(sandboxId);
+  async #use<T>({ sandboxId, path }: FilePlace, work: (guest: Guest) => Promise<T>): Promise<T> {
+    const { files } = await this.#channels.get(sandboxId);
+    const users = async (signal: AbortSignal) => await this.#users.read(sandboxId, files, signal);
     try {
-      return await work(channel.files);
+      return await work({ files, users });
     } catch (error) {
       throw await explainFileFailure(this.#channels, sandboxId, path, error);
     }
   }
 }
 
+/** The files of one sandbox, and who its users are. */
+interface Guest {
+  readonly files: ChannelFiles;
+  readonly users: (signal: AbortSignal) => Promise<GuestUsers>;
+}
+
 async function idsOf(
-  files: ChannelFiles,
-  owner: string | undefined,
+  { users }: Guest,
+  owner: OwnerAndMode['owner'],
   signal: AbortSignal,
 ): Promise<OwnerIds | undefined> {
-  return owner === undefined ? undefined : (await GuestUsers.read(files, signal)).idsOf(owner);
+  return typeof owner === 'string' ? (await users(signal)).idsOf(owner) : owner;
 }
 
 /** A link counts as itself. Undefined when there is nothing. */
@@ -266,21 +282,21 @@ async function makeParents(
   }
 }
 
-async function describe(files: ChannelFiles, path: string, signal: AbortSignal): Promise<FileInfo> {
-  const entry = await files.stat(path, { followSymlink: false }, signal);
-  const [info] = await describeAll(files, [{ ...entry, path }], signal);
+async function describe(guest: Guest, path: string, signal: AbortSignal): Promise<FileInfo> {
+  const entry = await guest.files.stat(path, { followSymlink: false }, signal);
+  const [info] = await describeAll(guest, [{ ...entry, path }], signal);
   if (info === undefined) throw new Error('a described entry is missing');
   return info;
 }
 
 async function describeAll(
-  files: ChannelFiles,
+  { files, users: read }: Guest,
   entries: readonly FileEntry[],
   signal: AbortSignal,
 ): Promise<readonly FileInfo[]> {
   // Most files are root's, whose name needs no look into the sandbox.
   const isNamed = entries.some(({ uid, gid }) => uid !== 0 || gid !== 0);
-  const users = isNamed ? await GuestUsers.read(files, signal) : null;
+  const users = isNamed ? await read(signal) : null;
   const ends = new Map<string, LinkEnd | null>();
   const metadata = new Map<string, FileMetadata>();
   await eachLimited(entries, MAX_LOOKUPS, async ({ path, kind }) => {

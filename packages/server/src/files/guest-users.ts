@@ -1,7 +1,7 @@
 import { ChannelError, FileFailed, PlatformError, type ChannelFiles } from '@svc/contract';
 
-const PASSWD = '/etc/passwd';
-const GROUP = '/etc/group';
+export const PASSWD = '/etc/passwd';
+export const GROUP = '/etc/group';
 const MAX_BYTES = 256 * 1024;
 /** The last one stands for "unchanged" in calls of the kernel. */
 const MAX_ID = 0xffff_fffe;

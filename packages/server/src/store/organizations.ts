@@ -92,6 +92,18 @@ const selectBySlug = prepareLookup(['slug'], (db, { slug }) =>
   db.selectFrom('organizations').selectAll().where('slug', '=', slug).where('deleted_at', 'is', null),
 );
 
+export async function findOrganizationById(
+  db: Database,
+  id: string,
+): Promise<OrganizationRecord | undefined> {
+  const row = await selectById(db, { id });
+  return row === undefined ? undefined : toOrganization(row);
+}
+
+const selectById = prepareLookup(['id'], (db, { id }) =>
+  db.selectFrom('organizations').selectAll().where('id', '=', id).where('deleted_at', 'is', null),
+);
+
 /** Finds the organization, or creates it. Undefined when it was deleted. */
 export async function findOrMakeOrganization(
   db: Database,

@@ -111,6 +111,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
       limits: DEFAULT_LIMITS,
       maxConcurrentCalls: 1024,
       requestsPerMinute: null,
+      areE2bPortsPublic: true,
       previews: null,
       ...rest,
     },

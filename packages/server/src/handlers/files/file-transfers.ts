@@ -12,8 +12,8 @@ const MAX_TRANSFERS = 256;
 type Exchange = Pick<RestCall, 'signal' | 'setHeader'>;
 
 export interface RangeHeaders {
-  readonly range?: string;
-  readonly 'if-range'?: string;
+  readonly range?: string | undefined;
+  readonly 'if-range'?: string | string[] | undefined;
 }
 
 /** Content of files on its way to and from callers; fairly shared between organizations. */

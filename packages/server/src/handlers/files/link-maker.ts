@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract';
 import { authorize, type Authority } from '../../access/authorize-rest.ts';
 import { findApiKeyById, listActiveApiKeyIds } from '../../store/api-keys-and-tokens.ts';
 import type { Database } from '../../store/database.ts';
-import { findOrganization, slugOf, type OrganizationRecord } from '../../store/organizations.ts';
+import { findOrganizationById, type OrganizationRecord } from '../../store/organizations.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { findUser } from '../../store/users.ts';
 
@@ -31,8 +31,7 @@ export async function authorityOfMaker(
   by: string,
   { organizationId }: Pick<SandboxRecord, 'organizationId'>,
 ): Promise<Authority & { readonly organization: OrganizationRecord }> {
-  const slug = await slugOf(database, organizationId);
-  const organization = slug === undefined ? undefined : await findOrganization(database, slug);
+  const organization = await findOrganizationById(database, organizationId);
   if (organization === undefined) throw notAllowed();
   const [kind, id = ''] = by.split('.');
   if (kind === 'user') {

@@ -12,7 +12,7 @@ import { findOrganization } from '../../store/organizations.ts';
 const RECHECK_MS = 20;
 
 /** One or two servers on one store, and two keys of one organization. */
-async function start(t: TestContext) {
+async function start(t: TestContext, more: { readonly areE2bPortsPublic?: boolean } = {}) {
   const [folder, orchestrator] = [await makeFolder(t), new FakeOrchestrator()];
   const options = { signingKey: new Uint8Array(32).fill(5), folder, orchestrator, isAlone: false };
   const previews = { domain: DOMAIN, scheme: 'http', port: null } as const;
@@ -20,7 +20,7 @@ async function start(t: TestContext) {
     t,
     // An answer without an end.
     (_request, response) => void response.write('served'),
-    { ...options, previews, previewRecheckMs: RECHECK_MS },
+    { ...options, ...more, previews, previewRecheckMs: RECHECK_MS },
   );
   const { database } = shown.server;
   const organizationId = (await findOrganization(database, 'acme'))?.id ?? '';
@@ -141,4 +141,28 @@ test('tokens end with the key that they were given to, on all servers, and with 
     },
   });
   assert.equal(gone.status, 502);
+});
+
+test('where the operator asks for tokens, a port is open when the client said so', async (t) => {
+  const { server, port, keys } = await start(t, { areE2bPortsPublic: false });
+  const isOpen = async (network: object, isTokenSent = false) => {
+    const body = { templateID: 'python', network };
+    const { sandboxID: id, trafficAccessToken: token } = await post<Tokens>(
+      server,
+      '/v2/sandboxes',
+      keys[0].secret,
+      body,
+    );
+    const headers = {
+      host: `${port}-${id}.${DOMAIN}`,
+      ...(isTokenSent ? { 'e2b-traffic-access-token': token } : {}),
+    };
+    const shown = request(server.url, { headers, agent: false }).end();
+    const [{ statusCode }] = (await once(shown, 'response')) as [IncomingMessage];
+    shown.destroy();
+    return statusCode !== 403;
+  };
+  assert.deepEqual([await isOpen({}), await isOpen({}, true)], [false, true]);
+  assert.equal(await isOpen({ allowPublicTraffic: true }), true);
+  assert.equal(await isOpen({ allowPublicTraffic: false }), false);
 });

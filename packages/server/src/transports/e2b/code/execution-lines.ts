@@ -7,28 +7,24 @@ import { toResultLine } from './result-fields.ts';
 const HOLD_MS = 50;
 const KEEP_ALIVE_MS = 5000;
 
-type Stream = 'stdout' | 'stderr';
-
 interface RunEnd {
   readonly status: string;
   readonly result: string | null;
   readonly exception: { readonly name: string; readonly message: string; readonly traceback: string } | null;
+  readonly execution_count: number | null;
 }
 
 /** The events of a run in E2B's lines of JSON. */
 export async function* executionLines(events: AsyncIterable<ServerEvent>): AsyncGenerator<string, void> {
-  const held: Held = { stdout: new HeldOutput(), stderr: new HeldOutput(), results: [] };
+  const held: Held = { stderr: new HeldOutput(), results: [] };
   function* flush(): Generator<string, void> {
-    for (const stream of ['stdout', 'stderr'] as const) {
-      const text = held[stream].take();
-      if (text !== '') yield line({ type: stream, text, timestamp: new Date().toISOString() });
-    }
+    const text = held.stderr.take();
+    if (text !== '') yield outputLine('stderr', text);
   }
   const source = events[Symbol.asyncIterator]();
   try {
     for (let next = source.next(); ;) {
-      // After the last value only its own text is held, until the end says what that is.
-      const isHolding = held.results.length === 0 && !(held.stdout.isEmpty && held.stderr.isEmpty);
+      const isHolding = !held.stderr.isEmpty;
       const result = await within(next, isHolding ? HOLD_MS : KEEP_ALIVE_MS);
       if (result === undefined) {
         if (isHolding) yield* flush();
@@ -38,15 +34,13 @@ export async function* executionLines(events: AsyncIterable<ServerEvent>): Async
       if (result.done === true) break;
       const { event, data } = result.value;
       next = source.next();
-      if (isStream(event)) {
-        // The data of these events is of this shape.
-        held[event].push((data as { readonly text: string }).text);
-        continue;
+      if (event === 'stdout') yield outputLine(event, textOf(data));
+      else if (event === 'stderr') held.stderr.push(textOf(data));
+      else {
+        const lines = linesOf(event, data, held);
+        yield* flush();
+        yield* lines;
       }
-      const lines = linesOf(event, data, held);
-      // What was printed before the last value stays held: the value is printed, too.
-      if (held.results.length === 0 || event !== 'result') yield* flush();
-      yield* lines;
     }
     yield* flush();
     yield line({ type: 'end_of_execution' });
@@ -56,7 +50,9 @@ export async function* executionLines(events: AsyncIterable<ServerEvent>): Async
   }
 }
 
-interface Held extends Readonly<Record<Stream, HeldOutput>> {
+interface Held {
+  /** The traceback of an exception is at its end. */
+  readonly stderr: HeldOutput;
   /** The last value, and what came after it: its text is known at the end. */
   readonly results: CodeRunResult[];
 }
@@ -75,10 +71,13 @@ function linesOf(event: string, data: unknown, held: Held): readonly string[] {
   return [line({ type: 'error', name: error.code, value: error.message, traceback: '' })];
 }
 
-function linesOfEnd({ status, result, exception }: RunEnd, held: Held): readonly string[] {
-  if (result !== null) held.stdout.cut(`${result}\n`);
+function linesOfEnd(
+  { status, result, exception, execution_count: count }: RunEnd,
+  held: Held,
+): readonly string[] {
   if (exception !== null) held.stderr.cut(`${exception.traceback.replace(/\n$/, '')}\n`);
   const results = held.results.map((each) => line(toResultLine(each, each.is_main_result ? result : null)));
+  if (count !== null) results.unshift(line({ type: 'number_of_executions', execution_count: count }));
   if (exception !== null) {
     const { name, message: value, traceback } = exception;
     return [...results, line({ type: 'error', name, value, traceback })];
@@ -87,12 +86,17 @@ function linesOfEnd({ status, result, exception }: RunEnd, held: Held): readonly
   return [...results, line({ type: 'error', name: status, value: 'the code was ended', traceback: '' })];
 }
 
-function isStream(event: string): event is Stream {
-  return event === 'stdout' || event === 'stderr';
+function outputLine(type: 'stdout' | 'stderr', text: string): string {
+  return line({ type, text, timestamp: new Date().toISOString() });
+}
+
+/** Of an event of output, whose data is of this shape. */
+function textOf(data: unknown): string {
+  return (data as { readonly text: string }).text;
 }
 
 /** One line; none of them is empty, which clients could not read. */
-export function line(value: object): string {
+function line(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Output of an interpreter whose end may turn out not to be output: the interpreters here print the last value and the traceback of an
- * exception, which E2B's clients get as values alone.
+ * Output of an interpreter whose end may turn out not to be output: the interpreters here print the traceback of an exception, which
+ * E2B's clients get as a value alone.
  */
 export class HeldOutput {
   #text = '';

@@ -1,23 +1,31 @@
 import { Readable } from 'node:stream';
 import { PlatformError } from '@svc/contract';
-import type { ServerEvent, CodeContext } from '@svc/contract/rest';
+import type { CodeContext } from '@svc/contract/rest';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
 import { readJsonBody } from '../../rest/read-body.ts';
 import { enterSandbox, findRunning, requireToken, type SandboxCall } from '../wire/admit-sandbox.ts';
 import { describeE2bFailure, E2bRefusal } from '../wire/e2b-failure.ts';
 import type { E2bParts } from '../wire/e2b-parts.ts';
-import { executionLines, line } from './execution-lines.ts';
+import { executionLines } from './execution-lines.ts';
 import { choiceOf, defaultContexts, languageOfDefault } from './languages.ts';
-import { withVariables } from './variables.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Work = (call: SandboxCall, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 const JSON_TYPE = 'application/json';
 
-/** E2B's code interpreter, on the interpreters of the sandbox. Its failures are plain text. */
+/** E2B's code interpreter, on the interpreters of the sandbox. */
 export function registerCode(scope: FastifyInstance, parts: E2bParts): void {
+  void scope.register(async (inner) => {
+    setFailures(inner, parts);
+    registerRoutes(inner, parts);
+    await Promise.resolve();
+  });
+}
+
+/** As plain text. */
+function setFailures(scope: FastifyInstance, parts: E2bParts): void {
   scope.setErrorHandler((error, request, reply) => {
     const { status, body } = describeE2bFailure(error, request.id);
     // The answer of E2B's gateway is JSON.
@@ -29,6 +37,9 @@ export function registerCode(scope: FastifyInstance, parts: E2bParts): void {
       .header('content-type', 'text/plain; charset=utf-8')
       .send(String(body['message']));
   });
+}
+
+function registerRoutes(scope: FastifyInstance, parts: E2bParts): void {
   const route =
     (kinds: Parameters<typeof requireToken>[3], work: Work) =>
     async (request: FastifyRequest, reply: FastifyReply) => {
@@ -71,17 +82,10 @@ async function execute(
     contextId === null || defaultLanguage !== undefined
       ? choiceOf(defaultLanguage ?? language)
       : { context: contextId };
-  const run = async (text: string): Promise<AsyncIterable<ServerEvent>> =>
-    await explain(contextId, call.rest('code.stream', { params, body: { code: text, ...place } }));
-  const variables = variablesOf(fields);
-  const kind =
-    'context' in place ? await languageOf(call, params, contextId ?? '') : (place.language ?? null);
-  const events = await withVariables({ run, language: kind, variables }, code);
-  async function* lines(): AsyncGenerator<string> {
-    yield line({ type: 'number_of_executions', execution_count: 1 });
-    yield* executionLines(events);
-  }
-  return await reply.header('content-type', JSON_TYPE).send(Readable.from(lines(), { objectMode: false }));
+  const body = { code, ...place, ...variablesOf(fields), print_result: false };
+  const events = await explain(contextId, call.rest('code.stream', { params, body }));
+  const lines = Readable.from(executionLines(events), { objectMode: false });
+  return await reply.header('content-type', JSON_TYPE).send(lines);
 }
 
 async function createContext(
@@ -134,18 +138,6 @@ async function explain<T>(contextId: string | null, work: Promise<T>): Promise<T
   });
 }
 
-async function languageOf(
-  call: SandboxCall['call'],
-  params: { readonly sandbox_id: string },
-  contextId: string,
-): Promise<string | null> {
-  const { language } = await explain(
-    contextId,
-    call.rest('contexts.get', { params: { ...params, context_id: contextId } }),
-  );
-  return language;
-}
-
 function toContext(sandbox: SandboxCall['sandbox'], { id, language, kernel, cwd }: CodeContext): object {
   return { id, language: language ?? kernel ?? '', cwd: cwd ?? workdirOf(sandbox) };
 }
@@ -167,12 +159,13 @@ function textOf(fields: Fields, field: string): string | null {
   return value;
 }
 
-function variablesOf(fields: Fields): Readonly<Record<string, string>> {
+/** For this execution alone; a Jupyter kernel cannot have them. */
+function variablesOf(fields: Fields): { readonly env?: Record<string, string> } {
   const value = fields['env_vars'] ?? {};
   const isMap = typeof value === 'object' && !Array.isArray(value);
   if (!isMap || !Object.values(value).every((each) => typeof each === 'string'))
     throw badField('env_vars', 'must be an object of texts');
-  return value as Readonly<Record<string, string>>;
+  return Object.keys(value).length === 0 ? {} : { env: { ...(value as Record<string, string>) } };
 }
 
 function sendJson(reply: FastifyReply, value: unknown): FastifyReply {

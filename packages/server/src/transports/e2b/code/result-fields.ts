@@ -11,6 +11,7 @@ const FIELD_OF_TYPE: Readonly<Record<string, string>> = {
   'text/latex': 'latex',
   'application/json': 'json',
   'application/javascript': 'javascript',
+  'application/vnd.svc.chart+json': 'chart',
 };
 const PLAIN = 'text/plain';
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
 import type { E2bCall } from '../wire/e2b-call.ts';
+import type { E2bParts } from '../wire/e2b-parts.ts';
 import { notOffered } from '../wire/e2b-failure.ts';
 import { policyOf } from './network-words.ts';
 import { sourceOf } from './template.ts';
@@ -33,13 +34,17 @@ const KNOWN = new Set([
 ]);
 
 /** The create of ours that a create of E2B's stands for. It is removed at its timeout, and has no other end. */
-export async function readNewSandbox(fields: Fields, call: E2bCall): Promise<CreateSandboxRequest> {
+export async function readNewSandbox(
+  fields: Fields,
+  call: E2bCall,
+  { arePortsPublic }: Pick<E2bParts, 'arePortsPublic'>,
+): Promise<CreateSandboxRequest> {
   requireOffered(fields);
   const template = textOf(fields['templateID'], 'templateID');
   const network = recordOf(fields['network'], 'network');
   const policy = policyOf({ allowInternetAccess: booleanOf(fields, 'allow_internet_access'), network });
   const { resources = {}, ...source } = await sourceOf(template, call);
-  const isOpen = network['allowPublicTraffic'] !== false;
+  const isOpen = booleanOf(network, 'allowPublicTraffic') ?? arePortsPublic;
   return {
     name: `e2b-${randomBytes(NAME_BYTES).toString('hex')}`,
     ...source,

@@ -6,8 +6,8 @@ import { LABEL, metadataOf } from './own-labels.ts';
 
 export type OwnSandbox = RestOutput<RestOperations['sandboxes.get']>;
 
-/** E2B's clients decide by it what they may ask of a sandbox; this one has all but metadata of files. */
-export const ENVD_VERSION = '0.6.1';
+/** E2B's clients decide by it what they may ask of a sandbox; this one has all of it. */
+export const ENVD_VERSION = '0.6.13';
 /** Clients require one; nothing reads it. */
 const CLIENT_ID = 'svc';
 /** Where a sandbox without an end is shown to end. */

@@ -86,8 +86,8 @@ function refuse(sentence: string): ControlHandler {
 
 async function create(parts: Parameters<ControlHandler>[0], request: ControlRequest): Promise<ControlAnswer> {
   const { call, tokenOf, idempotencyKey: key, identity } = request;
-  const { previews } = parts;
-  const body = await readNewSandbox(request.body, call);
+  const { previews, arePortsPublic } = parts;
+  const body = await readNewSandbox(request.body, call, { arePortsPublic });
   const query = { start: true, wait_for: 'running', wait_timeout: START_WAIT_SECONDS } as const;
   let made: OwnSandbox;
   try {

@@ -13,7 +13,7 @@ interface Template {
 /** Names that E2B's clients use without a word of their users. */
 const TEMPLATES: Readonly<Record<string, Template>> = {
   base: { image: 'base', memoryMib: 512 },
-  'code-interpreter-v1': { image: 'data', memoryMib: 1024 },
+  'code-interpreter-v1': { image: 'code', memoryMib: 1024 },
 };
 const GATEWAY = 'mcp-gateway';
 

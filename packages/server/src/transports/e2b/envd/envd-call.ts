@@ -1,7 +1,7 @@
-import type { ChannelClient, ChannelFiles } from '@svc/contract';
+import type { ChannelClient } from '@svc/contract';
 import type { SandboxCall } from '../wire/admit-sandbox.ts';
 import type { E2bParts } from '../wire/e2b-parts.ts';
-import { Accounts, type Account } from './accounts.ts';
+import { requireAccount, type Account } from './accounts.ts';
 
 const DEFAULT_KEEP_ALIVE_MS = 90_000;
 const MS_PER_SECOND = 1000;
@@ -51,16 +51,8 @@ export class EnvdCall {
     return await this.parts.channels.get(this.sandboxId);
   }
 
-  async files(): Promise<ChannelFiles> {
-    return (await this.channel()).files;
-  }
-
-  async accounts(): Promise<Accounts> {
-    return await Accounts.read(await this.files(), this.signal);
-  }
-
   async account(): Promise<Account> {
-    return (await this.accounts()).require(this.user);
+    return requireAccount(await this.parts.files.users(this.sandboxId, this.signal), this.user);
   }
 }
 

@@ -1,153 +1,77 @@
-import { posix } from 'node:path';
-import { FileFailed, type ChannelFiles, type FileEntry } from '@svc/contract';
-import { boundedBy } from '../../../processes/explain-failure.ts';
-import { pathFor, type Account, type Accounts } from './accounts.ts';
+import { PlatformError } from '@svc/contract';
+import type { FilePlace } from '../../../files/guest-files.ts';
 import { ConnectError } from '../wire/connect-error.ts';
 import { noteFile } from '../wire/note-file.ts';
+import { pathFor, type Account } from './accounts.ts';
 import { toEntryInfo } from './entry-info.ts';
 import type { EnvdCall } from './envd-call.ts';
 import { textIn, wholeIn, type Message } from './message-fields.ts';
 
 /** Entries of one answer, which is made in memory. */
 const MAX_ENTRIES = 50_000;
-const FOLDER_MODE = 0o755;
-
-interface Place {
-  readonly files: ChannelFiles;
-  readonly accounts: Accounts;
-  readonly account: Account;
-}
 
 export async function stat(call: EnvdCall, message: Message): Promise<object> {
-  const place = await placeOf(call);
-  return { entry: await describe(place, pathIn(place, message, 'path'), call) };
+  const place = placeIn(call, await call.account(), textIn(message, 'path'));
+  return { entry: toEntryInfo(await call.parts.files.stat(place, call.signal)) };
 }
 
 export async function listDir(call: EnvdCall, message: Message): Promise<object> {
-  const place = await placeOf(call);
-  const path = pathIn(place, message, 'path');
-  const root = await place.files.stat(path, {}, boundedBy(call.signal)).catch(explain(path));
-  if (root.kind !== 'dir') throw new ConnectError('invalid_argument', `path is not a directory: ${path}`);
-  const entries: object[] = [];
-  for await (const entry of walk(place.files, path, Math.max(1, wholeIn(message, 'depth')), call.signal)) {
-    if (entries.length === MAX_ENTRIES)
-      throw new ConnectError(
-        'resource_exhausted',
-        `${path} has more than ${MAX_ENTRIES} entries; list parts of it`,
-      );
-    entries.push(await toEntryInfo(place.files, place.accounts, entry, call.signal));
-  }
-  return { entries };
+  const place = placeIn(call, await call.account(), textIn(message, 'path'));
+  const walk = { depth: Math.max(1, wholeIn(message, 'depth')), limit: MAX_ENTRIES + 1 };
+  const found = await call.parts.files.list(place, walk, call.signal);
+  if (found.length <= MAX_ENTRIES) return { entries: found.map(toEntryInfo) };
+  const remedy = `${place.path} has more than ${MAX_ENTRIES} entries; list parts of it`;
+  throw new ConnectError('resource_exhausted', remedy);
 }
 
 export async function makeDir(call: EnvdCall, message: Message): Promise<object> {
-  const place = await placeOf(call);
-  const path = pathIn(place, message, 'path');
-  const found = await find(place.files, path, call.signal);
-  if (found?.kind === 'dir') throw new ConnectError('already_exists', `directory already exists: ${path}`);
-  if (found !== undefined)
-    throw new ConnectError('invalid_argument', `path already exists but it is not a directory: ${path}`);
-  await makeFolder(place.files, path, place.account, call.signal);
-  await noteFile(call.parts, call.of, { type: 'folder_created', path });
-  return { entry: await describe(place, path, call) };
+  const account = await call.account();
+  const place = placeIn(call, account, textIn(message, 'path'));
+  const made = await call.parts.files
+    .makeFolder(place, { owner: idsOf(account), parents: true }, call.signal)
+    .catch((error: unknown) => explainTaken(call, place, error));
+  await noteFile(call.parts, call.of, { type: 'folder_created', path: place.path });
+  return { entry: toEntryInfo(made) };
 }
 
+/** What is at the destination is replaced. */
 export async function move(call: EnvdCall, message: Message): Promise<object> {
-  const place = await placeOf(call);
-  const [source, destination] = [pathIn(place, message, 'source'), pathIn(place, message, 'destination')];
-  await place.files.stat(source, { followSymlink: false }, boundedBy(call.signal)).catch(explain(source));
-  await makeFolder(place.files, posix.dirname(destination), place.account, call.signal);
-  await place.files.rename(source, destination, call.signal).catch(explain(source));
-  await noteFile(call.parts, call.of, { type: 'file_moved', from: source, to: destination });
-  return { entry: await describe(place, destination, call) };
+  const account = await call.account();
+  const from = placeIn(call, account, textIn(message, 'source'));
+  const to = pathFor(account, textIn(message, 'destination'));
+  const options = { owner: idsOf(account), parents: true, overwrite: true };
+  const moved = await call.parts.files.move(from, to, options, call.signal);
+  await noteFile(call.parts, call.of, { type: 'file_moved', from: from.path, to });
+  return { entry: toEntryInfo(moved) };
 }
 
 /** A path that is not there counts as removed. */
 export async function remove(call: EnvdCall, message: Message): Promise<object> {
-  const place = await placeOf(call);
-  const path = pathIn(place, message, 'path');
-  const found = await find(place.files, path, call.signal, { followSymlink: false });
-  if (found === undefined) return {};
-  const recursive = found.kind === 'dir';
-  if (recursive) await place.files.removeDir(path, { recursive: true }, call.signal);
-  else await place.files.remove(path, call.signal);
-  await noteFile(call.parts, call.of, { type: 'file_removed', path, recursive });
+  const place = placeIn(call, await call.account(), textIn(message, 'path'));
+  try {
+    await call.parts.files.remove(place, { recursive: true }, call.signal);
+  } catch (error) {
+    if (PlatformError.is(error, 'not_found')) return {};
+    throw error;
+  }
+  await noteFile(call.parts, call.of, { type: 'file_removed', path: place.path, recursive: true });
   return {};
 }
 
-/** Makes a folder and those that lead to it, for this account; those that are there stay as they are. */
-export async function makeFolder(
-  files: ChannelFiles,
-  path: string,
-  { uid, gid }: Account,
-  signal: AbortSignal,
-): Promise<void> {
-  const missing: string[] = [];
-  for (let at = path; at !== '/'; at = posix.dirname(at)) {
-    const found = await find(files, at, signal);
-    if (found?.kind === 'dir') break;
-    if (found !== undefined) throw new ConnectError('invalid_argument', `${at} is not a directory`);
-    missing.push(at);
-  }
-  if (missing.length === 0) return;
-  await files.mkdir(path, { mode: FOLDER_MODE }, signal);
-  for (const made of missing) await files.setStat(made, { uid, gid }, {}, signal);
+function placeIn({ sandboxId }: EnvdCall, account: Account, path: string): FilePlace {
+  return { sandboxId, path: pathFor(account, path) };
 }
 
-/** Undefined when there is nothing at the path. */
-export async function find(
-  files: ChannelFiles,
-  path: string,
-  signal: AbortSignal,
-  options: { readonly followSymlink?: boolean } = {},
-): Promise<FileEntry | undefined> {
-  try {
-    return await files.stat(path, options, boundedBy(signal));
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
+export function idsOf({ uid, gid }: Account) {
+  return { uid, gid };
 }
 
-export function isMissing(error: unknown): boolean {
-  return error instanceof FileFailed && error.platformCode === 'not_found';
-}
-
-/** Depth first and by name, a folder before what is in it. Links are not followed. */
-async function* walk(
-  files: ChannelFiles,
-  folder: string,
-  depth: number,
-  signal: AbortSignal,
-): AsyncGenerator<FileEntry, void> {
-  const children: FileEntry[] = [];
-  for await (const { path, ...entry } of files.readDirectory(folder, signal)) {
-    children.push({ ...entry, path: posix.join(folder, posix.basename(path)) });
-    if (children.length > MAX_ENTRIES) break;
-  }
-  for (const child of children.toSorted((one, other) => (one.path < other.path ? -1 : 1))) {
-    yield child;
-    if (child.kind === 'dir' && depth > 1) yield* walk(files, child.path, depth - 1, signal);
-  }
-}
-
-async function placeOf(call: EnvdCall): Promise<Place> {
-  const [files, accounts] = await Promise.all([call.files(), call.accounts()]);
-  return { files, accounts, account: accounts.require(call.user) };
-}
-
-function pathIn({ account }: Place, message: Message, field: string): string {
-  return pathFor(account, textIn(message, field));
-}
-
-async function describe({ files, accounts }: Place, path: string, { signal }: EnvdCall): Promise<object> {
-  const entry = await files.stat(path, { followSymlink: false }, boundedBy(signal)).catch(explain(path));
-  return await toEntryInfo(files, accounts, { ...entry, path }, signal);
-}
-
-function explain(path: string): (error: unknown) => never {
-  return (error) => {
-    if (isMissing(error)) throw new ConnectError('not_found', `path not found: ${path}`, { cause: error });
-    throw error;
-  };
+/** A folder that is there, also behind a link, is no failure to E2B's clients. */
+async function explainTaken({ parts, signal }: EnvdCall, place: FilePlace, error: unknown): Promise<never> {
+  if (!PlatformError.is(error, 'name_already_exists')) throw error;
+  const { kind, link } = await parts.files.stat(place, signal);
+  if (kind === 'dir' || link?.kind === 'dir')
+    throw new ConnectError('already_exists', `directory already exists: ${place.path}`);
+  const message = `path already exists but it is not a directory: ${place.path}`;
+  throw new ConnectError('invalid_argument', message);
 }

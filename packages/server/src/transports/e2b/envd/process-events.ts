@@ -38,15 +38,28 @@ const SIGNAL_WORDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Output of a process from these offsets on, then its end. Output that was lost because the client read too slowly is an error,
- * never a silent gap.
+ * Output of a process from these offsets on, then its end; asked for at once, before the first value is. Output that was lost because
+ * the client read too slowly is an error, never a silent gap.
  */
-export async function* processEvents(
+export function processEvents(
   channel: ChannelClient,
   { key, isTty }: { readonly key: string; readonly isTty: boolean },
   from: { readonly stdout: number; readonly stderr: number },
 ): AsyncGenerator<ProcessEvent, void> {
-  for await (const event of channel.detached.read(key, { ...from, follow: true })) {
+  const events = channel.detached.read(key, { ...from, follow: true });
+  const first = events.next();
+  // Until it is awaited, a failure must not be unhandled.
+  first.catch(() => undefined);
+  return eventsFrom(first, events, isTty);
+}
+
+async function* eventsFrom(
+  first: ReturnType<AsyncGenerator<DetachedEvent, void>['next']>,
+  events: AsyncGenerator<DetachedEvent, void>,
+  isTty: boolean,
+): AsyncGenerator<ProcessEvent, void> {
+  for (let next = await first; next.done !== true; next = await events.next()) {
+    const event = next.value;
     yield event.type === 'end' ? { end: endOf(event.state) } : dataOf(event, isTty);
   }
 }

@@ -15,7 +15,7 @@ import {
   wholeIn,
   type Message,
 } from './message-fields.ts';
-import { closeAfter, openOwn } from './own-channel.ts';
+import { closeAfter, openOwn, type OwnChannel } from './own-channel.ts';
 import { endOf, processEvents, timedOut, type ProcessEvent } from './process-events.ts';
 import {
   isProcessKey,
@@ -42,6 +42,22 @@ type Stream = AsyncGenerator<StreamMessage, void>;
 
 export async function* start(call: EnvdCall, message: Message): Stream {
   const config = messageIn(message, 'process') ?? {};
+  const opening = openOwn(call);
+  // It is awaited when the process has started; until then its failure must not be unhandled.
+  opening.catch(() => undefined);
+  try {
+    yield* startOver(call, message, { config, opening });
+  } finally {
+    // Unless it was left to the next reader.
+    opening.then((own) => own.close()).catch(() => undefined);
+  }
+}
+
+async function* startOver(
+  call: EnvdCall,
+  message: Message,
+  { config, opening }: { readonly config: Message; readonly opening: Promise<OwnChannel> },
+): Stream {
   const account = await call.account();
   const pty = messageIn(message, 'pty');
   const hasStdin = pty !== undefined || booleanIn(message, 'stdin', true);
@@ -65,21 +81,15 @@ export async function* start(call: EnvdCall, message: Message): Stream {
     user: account.name,
     tty: pty !== undefined,
   });
-  const opening = openOwn(call);
-  // It is awaited when the process has started; until then its failure must not be unhandled.
-  opening.catch(() => undefined);
-  try {
-    const { detached } = await call.channel();
-    const { pid } = await detached
-      .start(request, boundedBy(call.signal))
-      .catch((error: unknown) => explain(error, cwd));
-    audit.catch(() => detached.signal(key, SIGKILL, BY).catch(() => undefined));
-    const channel = await opening;
-    yield { event: { start: { pid } } };
-    yield* follow(call, channel, { key, isTty: pty !== undefined }, { stdout: 0, stderr: 0 });
-  } finally {
-    opening.then((channel) => channel.close()).catch(() => undefined);
-  }
+  const own = await opening;
+  const { detached } = own.channel;
+  const starting = detached.start(request, boundedBy(call.signal));
+  // Sent behind the start, not after its answer: that saves a round trip.
+  const events = processEvents(own.channel, { key, isTty: pty !== undefined }, { stdout: 0, stderr: 0 });
+  const { pid } = await starting.catch((error: unknown) => explain(error, cwd));
+  audit.catch(() => detached.signal(key, SIGKILL, BY).catch(() => undefined));
+  yield { event: { start: { pid } } };
+  yield* follow(call, own, key, events);
 }
 
 /** Output from now on; what was written before is not repeated. */
@@ -91,13 +101,20 @@ export async function* connect(call: EnvdCall, message: Message): Stream {
     yield { event: { end: endOf(state) } };
     return;
   }
-  using channel = closing(await openOwn(call));
+  const own = await openOwn(call);
   const from = { stdout: state.stdout.to, stderr: state.stderr.to };
-  using deadline = closeAfter(channel.channel, call.timeoutMs);
+  using deadline = closeAfter(own, call.timeoutMs);
   try {
-    yield* follow(call, channel.channel, { key: state.key, isTty: state.tty }, from);
+    yield* follow(
+      call,
+      own,
+      state.key,
+      processEvents(own.channel, { key: state.key, isTty: state.tty }, from),
+    );
   } catch (error) {
     throw deadline.isOver() ? timedOut() : error;
+  } finally {
+    own.close();
   }
 }
 
@@ -169,18 +186,17 @@ export async function sendSignal(call: EnvdCall, message: Message): Promise<obje
 
 async function* follow(
   call: EnvdCall,
-  channel: ChannelClient,
-  process: { readonly key: string; readonly isTty: boolean },
-  from: { readonly stdout: number; readonly stderr: number },
+  own: OwnChannel,
+  key: string,
+  events: ReturnType<typeof processEvents>,
 ): Stream {
-  const events = withKeepAlive<ProcessEvent>(processEvents(channel, process, from), {
-    everyMs: call.keepAliveMs,
-    beat: { keepalive: {} },
-  });
+  const beat = { keepalive: {} };
   try {
-    for await (const event of events) yield { event };
+    for await (const event of withKeepAlive<ProcessEvent>(events, { everyMs: call.keepAliveMs, beat }))
+      yield { event };
+    own.keep();
   } finally {
-    forgetLater(call, process.key);
+    forgetLater(call, key);
   }
 }
 
@@ -193,10 +209,6 @@ function forgetLater(call: EnvdCall, key: string): void {
   };
   // A sandbox that has ended keeps nothing.
   setTimeout(() => void forget().catch(() => undefined), KEEP_ENDED_MS).unref();
-}
-
-function closing(channel: ChannelClient): Disposable & { readonly channel: ChannelClient } {
-  return { channel, [Symbol.dispose]: () => channel.close() };
 }
 
 async function writeInput(

@@ -1,12 +1,11 @@
 import { posix } from 'node:path';
-import type { ChannelFiles } from '@svc/contract';
-import type { ChannelWatch, WatchEvent } from '@svc/contract/channel';
+import { PlatformError, type ChannelFiles } from '@svc/contract';
+import { isPartialPath, type ChannelWatch, type WatchEvent } from '@svc/contract/channel';
 import { boundedBy } from '../../../processes/explain-failure.ts';
 import { pathFor } from './accounts.ts';
 import { ConnectError } from '../wire/connect-error.ts';
 import { toEntryInfo } from './entry-info.ts';
 import type { EnvdCall } from './envd-call.ts';
-import { find } from './filesystem.ts';
 import type { FilesystemEvent } from '../wire/filesystem-event.ts';
 import { booleanIn, textIn, type Message } from './message-fields.ts';
 
@@ -25,9 +24,9 @@ export async function startWatch(
   message: Message,
 ): Promise<ChannelWatch> {
   const path = pathFor(await call.account(), textIn(message, 'path'));
-  const entry = await find(files, path, call.signal);
-  if (entry === undefined) throw new ConnectError('not_found', `path ${path} not found`);
-  if (entry.kind !== 'dir') throw new ConnectError('invalid_argument', `path ${path} not a directory`);
+  const { kind, link } = await call.parts.files.stat({ sandboxId: call.sandboxId, path }, call.signal);
+  if ((link?.kind ?? kind) !== 'dir')
+    throw new ConnectError('invalid_argument', `path ${path} not a directory`);
   return await files.watch(path, { recursive: booleanIn(message, 'recursive') }, boundedBy(call.signal));
 }
 
@@ -54,15 +53,26 @@ function toEvents(event: WatchEvent): readonly FilesystemEvent[] {
       'internal',
       'changes were missed because there were too many at once; list the folder',
     );
-  if (event.type !== 'renamed') return [{ name: event.path, type: TYPE[event.type] }];
+  if (event.type !== 'renamed')
+    return isPartialPath(event.path) ? [] : [{ name: event.path, type: TYPE[event.type] }];
+  // An upload that is complete, and may have replaced a file.
+  if (isPartialPath(event.from))
+    return [
+      { name: event.path, type: TYPE.created },
+      { name: event.path, type: TYPE.modified },
+    ];
   return [
     { name: event.from, type: RENAME },
     { name: event.path, type: TYPE.created },
   ];
 }
 
-async function entryOf(call: EnvdCall, path: string): Promise<object | undefined> {
-  const files = await call.files();
-  const entry = await find(files, path, call.signal, { followSymlink: false });
-  return entry && (await toEntryInfo(files, await call.accounts(), { ...entry, path }, call.signal));
+/** Undefined when it is gone again. */
+async function entryOf({ parts, sandboxId, signal }: EnvdCall, path: string): Promise<object | undefined> {
+  try {
+    return toEntryInfo(await parts.files.stat({ sandboxId, path }, signal));
+  } catch (error) {
+    if (PlatformError.is(error, 'not_found')) return undefined;
+    throw error;
+  }
 }

@@ -15,10 +15,10 @@ interface WatchMessage {
 
 /** Changes in a folder until the client goes, or its time is over. */
 export async function* watchDir(call: EnvdCall, message: Message): AsyncGenerator<WatchMessage, void> {
-  const channel = await openOwn(call);
-  using deadline = closeAfter(channel, call.timeoutMs);
+  const own = await openOwn(call);
+  using deadline = closeAfter(own, call.timeoutMs);
   try {
-    const watch = await startWatch(call, channel.files, message);
+    const watch = await startWatch(call, own.channel.files, message);
     yield { start: {} };
     const events = filesystemEvents(call, watch, message);
     for await (const event of withKeepAlive<FilesystemEvent | null>(events, {
@@ -29,25 +29,25 @@ export async function* watchDir(call: EnvdCall, message: Message): AsyncGenerato
   } catch (error) {
     throw deadline.isOver() ? timedOut() : error;
   } finally {
-    channel.close();
+    own.close();
   }
 }
 
 export async function createWatcher(call: EnvdCall, message: Message): Promise<object> {
   // It outlives this request.
   const lasting = call.lasting(new AbortController().signal);
-  const channel = await openOwn(lasting);
+  const own = await openOwn(lasting);
   try {
-    const watch = await startWatch(call, channel.files, message);
+    const watch = await startWatch(call, own.channel.files, message);
     const events = filesystemEvents(lasting, watch, message);
-    const watcherId = call.parts.watchers.add(call.sandboxId, events, () => channel.close());
+    const watcherId = call.parts.watchers.add(call.sandboxId, events, () => own.close());
     if (call.signal.aborted) {
       call.parts.watchers.remove(call.sandboxId, watcherId);
       throw CALLER_GONE;
     }
     return { watcherId };
   } catch (error) {
-    channel.close();
+    own.close();
     throw error;
   }
 }

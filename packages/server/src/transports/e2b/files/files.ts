@@ -2,22 +2,24 @@ import { posix } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { FileFailed, PlatformError, type ChannelClient, type ChannelFiles } from '@svc/contract';
+import { PlatformError, type FileMetadata } from '@svc/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { badField } from '../../../dispatch/rest-dispatch.ts';
+import type { FilePlace } from '../../../files/guest-files.ts';
+import { ownerOf } from '../../../handlers/files/file-place.ts';
 import { streamBody } from '../../rest/read-body.ts';
-import { enterSandbox } from '../wire/admit-sandbox.ts';
+import { pathFor, requireAccount, type Account } from '../envd/accounts.ts';
+import { idsOf } from '../envd/filesystem.ts';
+import { enterSandbox, type SandboxCall } from '../wire/admit-sandbox.ts';
+import { ConnectError } from '../wire/connect-error.ts';
 import { E2bRefusal } from '../wire/e2b-failure.ts';
 import type { E2bParts } from '../wire/e2b-parts.ts';
-import { Accounts, pathFor, type Account } from '../envd/accounts.ts';
-import { ConnectError } from '../wire/connect-error.ts';
+import { metadataOf, readMetadata } from '../wire/file-metadata.ts';
 import { noteFile } from '../wire/note-file.ts';
-import { find, isMissing, makeFolder } from '../envd/filesystem.ts';
 import { admitFileRequest } from './admit-file.ts';
 import { isMultipart, readMultipart, type UploadedFile } from './multipart.ts';
 
-const FILE_MODE = 0o644;
-const OPEN_MS = 10_000;
+const PARTIAL_CONTENT = 206;
 
 interface FileRequest {
   readonly path: string;
@@ -28,9 +30,10 @@ interface WrittenFile {
   readonly name: string;
   readonly type: 'file';
   readonly path: string;
+  readonly metadata?: FileMetadata;
 }
 
-/** Whole files of sandboxes: read and written as bytes, over a connection to the sandbox of their own. */
+/** Whole files of sandboxes, and ranges of them: read and written as bytes. */
 export function registerFiles(scope: FastifyInstance, parts: E2bParts): void {
   scope.get('/files', { exposeHeadRoute: false }, async (request, reply) => {
     try {
@@ -56,48 +59,50 @@ async function download(
 ): Promise<FastifyReply> {
   const { path, user } = readQuery(request);
   const admitted = await admitFileRequest(parts, request, 'read');
-  const { call, sandbox } = enterSandbox(parts, admitted, { request, reply });
-  const channel = await openOwn(parts, sandbox.id, call.signal, reply);
-  const accounts = await Accounts.read(channel.files, call.signal);
-  const place = pathFor(accounts.require(user), path);
-  const entry = await find(channel.files, place, call.signal);
-  if (entry === undefined) throw new E2bRefusal(404, `path '${place}' does not exist`);
-  if (entry.kind === 'dir') throw new E2bRefusal(400, `path '${place}' is a directory`);
-  const chunks = channel.files.readStream(place, call.signal);
-  const first = await chunks.next();
-  // Files of the kernel have a size of 0 and content all the same.
-  if (entry.size > 0 || first.done === true) reply.header('content-length', String(entry.size));
-  async function* content(): AsyncGenerator<Uint8Array> {
-    for (let next = first; next.done !== true; next = await chunks.next()) yield next.value;
-  }
+  const { call, sandbox, authority } = enterSandbox(parts, admitted, { request, reply });
+  const account = await accountOf(parts, sandbox.id, user, call.signal);
+  const place = { sandboxId: sandbox.id, path: pathFor(account, path) };
+  const setHeader = (name: string, value: string) => void reply.header(name, value);
+  const exchange = { signal: call.signal, setHeader };
+  const content = await parts.transfers
+    .read(ownerOf(authority), place, request.headers, exchange)
+    .catch((error: unknown) => explainRead(place, error));
+  if (reply.hasHeader('content-range')) reply.code(PARTIAL_CONTENT);
+  const name = encodeURIComponent(posix.basename(place.path));
   return await reply
     .header('content-type', 'application/octet-stream')
-    .header('content-disposition', `inline; filename*=UTF-8''${encodeURIComponent(posix.basename(place))}`)
-    .send(Readable.from(content(), { objectMode: false }));
+    .header('content-disposition', `inline; filename*=UTF-8''${name}`)
+    .send(Readable.from(content, { objectMode: false }));
 }
 
 async function upload(parts: E2bParts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { path, user } = readQuery(request);
+  const metadata = readMetadata(request.headers);
   const admitted = await admitFileRequest(parts, request, 'write');
   const entered = enterSandbox(parts, admitted, { request, reply });
-  const { call, sandbox } = entered;
-  const channel = await openOwn(parts, sandbox.id, call.signal, reply);
-  const accounts = await Accounts.read(channel.files, call.signal);
-  const account = accounts.require(user);
+  const sandboxId = entered.sandbox.id;
+  const account = await accountOf(parts, sandboxId, user, entered.call.signal);
   const body = decode(request, streamBody(request.raw, parts.maxBodyPauseMs).content);
   const written: WrittenFile[] = [];
   for await (const { path: given, content } of filesIn(request, path, body)) {
-    const place = pathFor(account, path === '' ? requirePath(given) : path);
-    if (written.some((file) => file.path === place))
+    const place = { sandboxId, path: pathFor(account, path === '' ? requirePath(given) : path) };
+    if (written.some((file) => file.path === place.path))
       throw new E2bRefusal(
         400,
-        `you cannot upload multiple files to the same path '${place}' in one upload request`,
+        `you cannot upload multiple files to the same path '${place.path}' in one upload request`,
       );
-    const bytes = await write(channel.files, place, content, { account, signal: call.signal });
-    await noteFile(parts, entered, { type: 'file_written', path: place, bytes });
-    written.push({ name: posix.basename(place), type: 'file', path: place });
+    written.push(await write(parts, entered, place, { body: content, account, metadata }));
   }
   return await reply.header('content-type', 'application/json').send(JSON.stringify(written));
+}
+
+async function accountOf(
+  { files }: E2bParts,
+  sandboxId: string,
+  user: string | null,
+  signal: AbortSignal,
+): Promise<Account> {
+  return requireAccount(await files.users(sandboxId, signal), user);
 }
 
 async function* filesIn(
@@ -110,31 +115,42 @@ async function* filesIn(
   else throw badField('path', 'must be given in the query when the body is the file');
 }
 
-/** What was begun is not left behind; a file that was there before is overwritten from its beginning. @returns bytes */
+/** The file belongs to the account afterwards, also one that was there. */
 async function write(
-  files: ChannelFiles,
-  path: string,
-  content: AsyncIterable<Uint8Array>,
-  { account, signal }: { readonly account: Account; readonly signal: AbortSignal },
-): Promise<number> {
-  const found = await find(files, path, signal);
-  if (found?.kind === 'dir') throw new E2bRefusal(400, `path '${path}' is a directory`);
-  await makeFolder(files, posix.dirname(path), account, signal);
-  let bytes = 0;
-  async function* counted(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of content) {
-      bytes += chunk.length;
-      yield chunk;
-    }
-  }
+  parts: E2bParts,
+  entered: SandboxCall,
+  place: FilePlace,
+  {
+    body,
+    account,
+    metadata,
+  }: {
+    readonly body: AsyncIterable<Uint8Array>;
+    readonly account: Account;
+    readonly metadata: FileMetadata | undefined;
+  },
+): Promise<WrittenFile> {
+  const { authority, call } = entered;
+  const target = await behindLink(parts, place, call.signal);
+  const options = { body, owner: idsOf(account), parents: true, metadata };
+  const info = await parts.transfers.write(ownerOf(authority), target, options, call);
+  const { path } = place;
+  await noteFile(parts, entered, { type: 'file_written', path: target.path, bytes: info.size });
+  const own = metadataOf(info);
+  const shown = Object.keys(own).length === 0 ? {} : { metadata: own };
+  return { name: posix.basename(path), type: 'file', path, ...shown };
+}
+
+/** E2B's clients write what a link leads to; one that leads nowhere is replaced. */
+async function behindLink({ files }: E2bParts, place: FilePlace, signal: AbortSignal): Promise<FilePlace> {
   try {
-    await files.writeFile(path, counted(), found === undefined ? { mode: FILE_MODE } : {}, signal);
+    const { kind, link } = await files.stat(place, signal);
+    if ((link?.kind ?? kind) === 'dir') throw isFolder(place);
+    return link === null ? place : { ...place, path: link.target };
   } catch (error) {
-    if (found === undefined) await files.remove(path).catch(() => undefined);
+    if (PlatformError.is(error, 'not_found')) return place;
     throw error;
   }
-  await files.setStat(path, { uid: account.uid, gid: account.gid }, {}, signal);
-  return bytes;
 }
 
 /** @throws E2bRefusal for an encoding that is not known */
@@ -148,18 +164,6 @@ function decode({ headers }: FastifyRequest, body: AsyncIterable<Uint8Array>): A
   return gunzip;
 }
 
-async function openOwn(
-  { openChannel }: E2bParts,
-  sandboxId: string,
-  caller: AbortSignal,
-  reply: FastifyReply,
-): Promise<ChannelClient> {
-  const channel = await openChannel(sandboxId, AbortSignal.any([caller, AbortSignal.timeout(OPEN_MS)]));
-  if (reply.raw.destroyed) channel.close();
-  reply.raw.once('close', () => channel.close());
-  return channel;
-}
-
 function readQuery({ query }: FastifyRequest): FileRequest {
   const { path = '', username } = query as Readonly<Record<string, unknown>>;
   if (typeof path !== 'string') throw badField('path', 'must be given once');
@@ -171,17 +175,22 @@ function requirePath(path: string | undefined): string {
   throw badField('path', 'must be given in the query, or as the filename of each part');
 }
 
+function isFolder({ path }: FilePlace): E2bRefusal {
+  return new E2bRefusal(400, `path '${path}' is a directory`);
+}
+
+function explainRead(place: FilePlace, error: unknown): never {
+  if (PlatformError.is(error, 'not_found')) throw new E2bRefusal(404, `path '${place.path}' does not exist`);
+  if (PlatformError.is(error) && error.details?.['errno'] === 'EISDIR') throw isFolder(place);
+  throw error;
+}
+
 const STATUS_OF_CONNECT = { unauthenticated: 401, not_found: 404 } as const;
 
 /** Failures of the parts that this shares with RPC. */
 function translate(error: unknown): unknown {
-  if (error instanceof ConnectError) {
-    const status =
-      error.code in STATUS_OF_CONNECT ? STATUS_OF_CONNECT[error.code as keyof typeof STATUS_OF_CONNECT] : 400;
-    return new E2bRefusal(status, error.message);
-  }
-  if (isMissing(error) && error instanceof Error) return new E2bRefusal(404, error.message);
-  if (error instanceof FileFailed)
-    return new PlatformError(error.platformCode, error.message, { cause: error });
-  return error;
+  if (!(error instanceof ConnectError)) return error;
+  const status =
+    error.code in STATUS_OF_CONNECT ? STATUS_OF_CONNECT[error.code as keyof typeof STATUS_OF_CONNECT] : 400;
+  return new E2bRefusal(status, error.message);
 }
