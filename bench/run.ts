@@ -2,6 +2,7 @@ import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { burst } from './burst.ts';
 import { cli } from './cli.ts';
+import { e2b } from './e2b.ts';
 import { exec } from './exec.ts';
 import { idle } from './idle.ts';
 import { network } from './network.ts';
@@ -19,7 +20,18 @@ import { readResults, RESULTS, writeResults } from './suite/results.ts';
  * `--quick` only shows that they work, and writes to such a file alone.
  * A missed target is not a failure: the exit code says whether the measurements could be made.
  */
-const BENCHMARKS: readonly Benchmark[] = [start, exec, burst, idle, cli, server, network, recovery, snapshot];
+const BENCHMARKS: readonly Benchmark[] = [
+  start,
+  exec,
+  e2b,
+  burst,
+  idle,
+  cli,
+  server,
+  network,
+  recovery,
+  snapshot,
+];
 
 const { values: options, positionals: names } = parseArgs({
   options: { quick: { type: 'boolean' }, results: { type: 'string' } },
