@@ -1,6 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readE2bPorts, readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
+import { readPublishAddresses, readShownPorts, readSsh } from './gateway-options.ts';
 import type { ServerOptions } from './server-parts.ts';
 import { SIGN_UPS, type SignUp } from './access/sign-up.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
@@ -151,8 +151,7 @@ export function readConfig(
         ...DEFAULT_LIMITS,
         maxBodyBytes: readMaxBody(values['max-body-bytes'], problems),
       },
-      previews: readPreviewPlace(values, host, problems),
-      areE2bPortsPublic: readE2bPorts(values['e2b-ports'], problems),
+      ...readShownPorts(values, host, problems),
       requestsPerMinute: readRate(values['rate-limit'], problems),
       maxConcurrentCalls: whole('max-calls', values['max-calls'], MAX_CALLS, 1_000_000, problems),
     },

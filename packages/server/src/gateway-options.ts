@@ -70,10 +70,22 @@ export function readPreviewPlace(
   return { domain, scheme, port: url.port === '' ? defaultPort : Number(url.port) };
 }
 
+/** Where ports of sandboxes are shown, and to whom. */
+export function readShownPorts(
+  values: Parameters<typeof readPreviewPlace>[0] & { readonly 'e2b-ports'?: string | undefined },
+  host: string,
+  problems: string[],
+) {
+  return {
+    previews: readPreviewPlace(values, host, problems),
+    areE2bPortsPublic: readE2bPorts(values['e2b-ports'], problems),
+  };
+}
+
 const E2B_PORTS = ['public', 'token'];
 
 /** Whether they are public. */
-export function readE2bPorts(text: string | undefined, problems: string[]): boolean {
+function readE2bPorts(text: string | undefined, problems: string[]): boolean {
   if (text !== undefined && !E2B_PORTS.includes(text))
     problems.push(`--e2b-ports must be one of ${E2B_PORTS.join(', ')}, not ${text}`);
   return text !== 'token';

@@ -39,9 +39,13 @@ export class E2bClients {
     return await E2bClients.startWith([], images);
   }
 
-  /** On a server with further arguments. */
-  static async startWith(args: readonly string[], images: readonly Image[]): Promise<E2bClients> {
-    const server = await TestServer.start({ args, engineArgs: ['--isolation', 'container'] });
+  /** On a server with further arguments, or another class of isolation. */
+  static async startWith(
+    args: readonly string[],
+    images: readonly Image[],
+    isolation: 'container' | 'gvisor' = 'container',
+  ): Promise<E2bClients> {
+    const server = await TestServer.start({ args, engineArgs: ['--isolation', isolation] });
     try {
       await addDemoImages(server.engine, ...images);
       const key = await keyOf(server, 'default');

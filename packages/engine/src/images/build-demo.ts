@@ -78,7 +78,10 @@ async function buildGroup(
 }
 
 async function finish(name: DemoImage, root: string, options: BuildDemoOptions): Promise<void> {
-  if (name === 'svc/code') await finishCode(root, options.signal);
+  if (name === 'svc/code') {
+    await finishCode(root, options.signal);
+    await finishNode(root, options.nodeBinary, options.npmFolder);
+  }
   if (name === 'svc/python') await finishPython(root, options.signal);
   if (name === 'svc/node') await finishNode(root, options.nodeBinary, options.npmFolder);
 }

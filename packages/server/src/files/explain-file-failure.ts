@@ -11,7 +11,7 @@ export async function explainFileFailure(
 ): Promise<unknown> {
   if (error instanceof FileFailed) {
     const { platformCode: code, errnoName, message } = error;
-    return new PlatformError(code, `${path}: ${message}`, {
+    return new PlatformError(code, `${path}: ${message}${remedyOf(message)}`, {
       details: { path, errno: errnoName },
       cause: error,
     });
@@ -27,4 +27,11 @@ export async function explainFileFailure(
   const reason = await channels.explainBreak(sandboxId);
   if (reason !== undefined) return reason;
   return new PlatformError('unavailable', 'the connection to the sandbox broke; try again', { cause: error });
+}
+
+/** Of the file systems of gVisor, and of a few in class container. */
+function remedyOf(message: string): string {
+  return message.startsWith('metadata: Operation not supported')
+    ? '; this file system has no extended attributes (class gvisor has none at all), so leave the metadata out'
+    : '';
 }
