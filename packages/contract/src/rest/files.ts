@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
-import { strictObject } from '../spec/strict.ts';
+import { strictObject, strictRecord } from '../spec/strict.ts';
 import { Confirmation, NO_FIELDS, nullable, pageOf, Timestamp, Uuid } from './fields.ts';
 import { BYTES, type RestOperation } from './rest-operation.ts';
 
@@ -32,8 +32,8 @@ const Owner = Type.String({
 const Metadata = Type.Record(Type.String(), Type.String(), {
   description: 'Extended attributes in the namespace `user`, without that prefix',
 });
-const NewMetadata = Type.Record(
-  Type.String({ pattern: '^[A-Za-z0-9._-]{1,200}$' }),
+const NewMetadata = strictRecord(
+  '^[A-Za-z0-9._-]{1,200}$',
   Type.String({ maxLength: 4096, pattern: '^[^\u0000]*$' }),
   { maxProperties: 64, description: 'Replaces all metadata; names and values together 4096 bytes at most' },
 );
