@@ -8,7 +8,7 @@ import { Sandbox } from 'e2b';
 import { waitUntil } from '@svc/contract/testing';
 import { E2bClients } from './start-e2b.ts';
 
-const MANY = 24;
+const MANY = 30;
 
 let clients: E2bClients;
 let sandbox: Sandbox;
