@@ -92,8 +92,8 @@ runc: ## Fetch a runc with all known fixes, also when one is there
 	@scripts/install-runc.sh --force
 
 .PHONY: runsc
-runsc: ## Fetch runsc anew, also when one is there
-	@scripts/install-runsc.sh --force
+runsc: ## Install runsc anew: make runsc FROM=source builds a newer one than Debian's
+	@SVC_RUNSC_FROM=$(FROM) scripts/install-runsc.sh --force
 
 .PHONY: clean
 clean: ## Remove what the build made (not node_modules, not data)

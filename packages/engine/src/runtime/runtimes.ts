@@ -33,7 +33,7 @@ export const RUNTIMES = [
     build: '/opt/svc/bin/runsc',
     program: '/opt/svc/bin/runsc',
     install: 'make runsc',
-    upgrade: 'make runsc',
+    upgrade: 'make runsc FROM=source',
     isOptional: false,
     create: runsc,
   },
