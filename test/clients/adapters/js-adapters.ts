@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
 import { TestServer } from '../../e2e/start-server.ts';
-import { importPython } from '../../engine/interpreter-images.ts';
+import { importChanged } from '../../engine/image-fixture.ts';
+import { addPython, copyProgram } from '../../engine/interpreter-images.ts';
 import { NODE_22 } from '../../sdk/install-sdk.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
@@ -35,7 +36,7 @@ export class JsAdapters {
       await mkdir(PROJECTS, { recursive: true });
       folder = await mkdtemp(join(PROJECTS, 'svc-'));
       await writeFile(join(folder, 'package.json'), '{"private": true, "type": "module"}\n');
-      await Promise.all([importPython(server.engine), install(folder, names)]);
+      await Promise.all([importImage(server), install(folder, names)]);
       return new JsAdapters(server, folder, key);
     } catch (error) {
       if (folder !== '') await rm(folder, { recursive: true, force: true });
@@ -80,6 +81,16 @@ export class JsAdapters {
       throw new Error(`it failed, having said:\n${stdout}\n${stderr}`, { cause: error });
     }
   }
+}
+
+/** By the name that the examples give it. */
+async function importImage({ engine }: TestServer): Promise<void> {
+  await importChanged(engine, 'python', async (root) => {
+    await addPython(root);
+    // The one of busybox cannot leave files out.
+    await rm(join(root, 'bin/tar'));
+    await copyProgram(root, '/usr/bin/tar', 'tar');
+  });
 }
 
 async function install(folder: string, names: readonly string[]): Promise<void> {
