@@ -11,6 +11,7 @@ import {
   type SnapshotSpec,
 } from '@openai/agents-core/sandbox';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
+import { createRunning } from './create-running.ts';
 import { requireSupported } from './manifest.ts';
 import { LABELS, toCreateOptions, type SvcSandboxOptions } from './options.ts';
 import { SvcSandboxSession } from './session.ts';
@@ -40,7 +41,7 @@ export class SvcSandboxClient implements SandboxClient<SvcSandboxOptions, SvcSes
     const { client = Client.ofEnvironment, exposedPorts = [] } = whole;
     const limits = resolveSandboxArchiveLimits(archiveLimits);
     const environment = await manifest.resolveEnvironment();
-    const sandbox = await Sandbox.create({ ...toCreateOptions(whole), client });
+    const sandbox = await createRunning({ ...toCreateOptions(whole), client });
     try {
       const state = { sandboxId: sandbox.id, manifest, environment };
       const session = new SvcSandboxSession(sandbox, state, exposedPorts);

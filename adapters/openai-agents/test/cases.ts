@@ -164,6 +164,7 @@ test('what svc cannot do is refused, and leaves no sandbox', async () => {
   const mount = { type: 's3_mount', bucket: 'b', mountStrategy: { type: 'in_container' } } as const;
   await assert.rejects(client.create(new Manifest({ entries: { data: mount } })), /data.*s3_mount.*mounts/);
   await assert.rejects(client.create({ snapshot: { type: 'local' } }), /snapshot.*'local'.*snapshotId/);
+  await assert.rejects(client.create({ options: { image: 'absent' } }));
   const outside = { x: { type: 'local_file', src: '/etc/hostname' } } as const;
   await assert.rejects(client.create(new Manifest({ entries: outside })), /src: \/etc\/hostname/);
   const other = await Sandbox.create({ image: 'python' });

@@ -9,6 +9,7 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const ADAPTERS = {
   'ai-sdk': { cases: 10, printed: /^42\n$/ },
   computesdk: { cases: 11, printed: /^42\n$/ },
+  mastra: { cases: 10, printed: /^42\n$/ },
   'openai-agents': { cases: 12, printed: /^42\n$/ },
 } as const;
 const NAMES = Object.keys(ADAPTERS) as readonly (keyof typeof ADAPTERS)[];

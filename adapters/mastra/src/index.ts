@@ -1,0 +1,2 @@
+export type { SvcSandboxOptions } from './options.ts';
+export { SvcSandbox } from './sandbox.ts';
