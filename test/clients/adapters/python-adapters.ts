@@ -12,7 +12,12 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const PYTHON = '/usr/bin/python3';
 /** The frameworks, as they are published. */
 const FRAMEWORKS = join(import.meta.dirname, 'python/build');
-const PACKAGES = ['packages/sdk-python', 'adapters/deepagents', 'adapters/inspect'];
+const PACKAGES = [
+  'packages/sdk-python',
+  'adapters/deepagents',
+  'adapters/inspect',
+  'adapters/openai-agents-python',
+];
 const MOST_OUTPUT_BYTES = 16 * 1024 * 1024;
 /** What the suite of Inspect asks for; Debian's is a program in Perl. */
 const ADDUSER = `#!/bin/sh
@@ -115,8 +120,9 @@ async function importImage({ engine }: TestServer): Promise<void> {
   await importChanged(engine, 'python', async (root) => {
     await addPython(root);
     await symlink('python3', join(root, 'bin/python'));
-    // The grep of busybox lacks what deepagents searches with, and its shell runs no other.
-    for (const [path, name] of Object.entries({ '/usr/bin/dash': 'sh', '/usr/bin/grep': 'grep' })) {
+    // The grep of busybox lacks what deepagents searches with, and its shell runs no other; its tar cannot leave files out.
+    const programs = { '/usr/bin/dash': 'sh', '/usr/bin/grep': 'grep', '/usr/bin/tar': 'tar' };
+    for (const [path, name] of Object.entries(programs)) {
       await rm(join(root, 'bin', name));
       await copyProgram(root, path, name);
     }

@@ -8,6 +8,7 @@ const ROOT = resolve(import.meta.dirname, '../../..');
 const EXAMPLES: Readonly<Record<string, RegExp>> = {
   'adapters/deepagents/README.md': /^42\n\n?$/,
   'adapters/inspect/README.md': /^\['1', '2', '3'\]\nsuccess\n$/,
+  'adapters/openai-agents-python/README.md': /^42\n$/,
 };
 
 let adapters: PythonAdapters;
@@ -24,6 +25,11 @@ test('deepagents: the sandbox tests of LangChain pass but for those that are old
 test('inspect: the self-check of Inspect AI passes', async () => {
   const counted = await adapters.pytest('adapters/inspect/test/test_inspect.py');
   assert.match(counted, /^46 passed/);
+});
+
+test('openai-agents: sessions work with the published SDK', async () => {
+  const counted = await adapters.pytest('adapters/openai-agents-python/test/test_openai_agents.py');
+  assert.match(counted, /^9 passed/);
 });
 
 for (const [path, printed] of Object.entries(EXAMPLES)) {
