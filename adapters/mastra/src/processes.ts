@@ -16,7 +16,8 @@ export class SvcProcesses extends SandboxProcessManager<SvcSandbox> {
   override async spawn(command: string, options: SpawnProcessOptions = {}): Promise<ProcessHandle> {
     const place = placeOf(options, this.sandbox.workingDirectory);
     const process = await this.#start(command, place);
-    if (options.stdinMode === 'ignore') await process.closeStdin();
+    // A command that has ended meanwhile has closed its connection.
+    if (options.stdinMode === 'ignore') await process.closeStdin().catch(() => undefined);
     const handle = new SvcProcess(process, options);
     this._tracked.set(handle.pid, handle);
     return handle;

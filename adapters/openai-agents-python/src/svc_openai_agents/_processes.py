@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from agents.sandbox.errors import ExecTransportError, PtySessionNotFoundError
@@ -143,7 +144,9 @@ class Processes:
             user=place.user,
             timeout_ms=timeout_ms,
         )
-        await command.close_stdin()
+        # A command that has ended meanwhile has closed its connection.
+        with suppress(SvcError):
+            await command.close_stdin()
         return _followed(_Process(command, False), [command.stdout, command.stderr])
 
     async def _end_oldest(self) -> None:
