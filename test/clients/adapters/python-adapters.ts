@@ -15,6 +15,7 @@ const FRAMEWORKS = join(import.meta.dirname, 'python/build');
 const PACKAGES = [
   'packages/sdk-python',
   'adapters/deepagents',
+  'adapters/harbor',
   'adapters/inspect',
   'adapters/openai-agents-python',
 ];
@@ -23,6 +24,12 @@ const MOST_OUTPUT_BYTES = 16 * 1024 * 1024;
 const ADDUSER = `#!/bin/sh
 for name; do :; done
 echo "$name:x:1001:1001::/tmp:/bin/sh" >> /etc/passwd
+`;
+/** Python loads it first. Of what Harbor's environments use of 3.12, the 3.11 of Debian 12 lacks these names. */
+const NEWER_TYPING = `import sys, typing
+if sys.version_info < (3, 12):
+    import typing_extensions
+    typing.override, typing.TypedDict = typing_extensions.override, typing_extensions.TypedDict
 `;
 const run = promisify(execFile);
 
@@ -38,7 +45,7 @@ export class PythonAdapters {
     this.#env = {
       HOME: folder,
       PATH: '/usr/bin:/bin',
-      PYTHONPATH: `${folder}/packages:${FRAMEWORKS}`,
+      PYTHONPATH: `${folder}:${folder}/packages:${FRAMEWORKS}`,
       PYTHONDONTWRITEBYTECODE: '1',
       // Of what is installed, which would load what the frameworks have for their own tests.
       PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1',
@@ -52,6 +59,7 @@ export class PythonAdapters {
     const folder = await mkdtemp(join(tmpdir(), 'svc-adapters-'));
     try {
       const { key } = await createKey(server.engine.folder, { namespace: 'default' });
+      await writeFile(join(folder, 'sitecustomize.py'), NEWER_TYPING);
       const adapters = new PythonAdapters(server, folder, key);
       await Promise.all([adapters.#install(), importImage(server)]);
       return adapters;
@@ -101,8 +109,9 @@ export class PythonAdapters {
     const target = join(this.#folder, 'packages');
     const words = ['--target', target, '--no-deps', '--no-index', '--no-build-isolation', '--no-compile'];
     const quiet = ['--quiet', '--disable-pip-version-check', '--root-user-action', 'ignore'];
+    const anyPython = '--ignore-requires-python';
     const folders = PACKAGES.map((path) => join(ROOT, path));
-    await this.#python(['-m', 'pip', 'install', ...quiet, ...words, ...folders]);
+    await this.#python(['-m', 'pip', 'install', anyPython, ...quiet, ...words, ...folders]);
   }
 
   async #python(words: readonly string[]): Promise<{ readonly stdout: string }> {

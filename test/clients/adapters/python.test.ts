@@ -7,6 +7,7 @@ import { PythonAdapters } from './python-adapters.ts';
 const ROOT = resolve(import.meta.dirname, '../../..');
 const EXAMPLES: Readonly<Record<string, RegExp>> = {
   'adapters/deepagents/README.md': /^42\n\n?$/,
+  'adapters/harbor/README.md': /^42\n$/,
   'adapters/inspect/README.md': /^\['1', '2', '3'\]\nsuccess\n$/,
   'adapters/openai-agents-python/README.md': /^42\n$/,
 };
@@ -25,6 +26,11 @@ test('deepagents: the sandbox tests of LangChain pass but for those that are old
 test('inspect: the self-check of Inspect AI passes', async () => {
   const counted = await adapters.pytest('adapters/inspect/test/test_inspect.py');
   assert.match(counted, /^46 passed/);
+});
+
+test('harbor: environments work with the published framework', async () => {
+  const counted = await adapters.pytest('adapters/harbor/test/test_harbor.py');
+  assert.match(counted, /^6 passed/);
 });
 
 test('openai-agents: sessions work with the published SDK', async () => {
