@@ -1,10 +1,12 @@
-"""Code in interpreters, blocking."""
+"""Code in interpreters, blocking, and over connections that break."""
 
+import asyncio
 import unittest
 
+from breaking_proxy import BreakingProxy
 from fixture import shared_sandbox
 
-from svc_sdk import Sandbox, SvcError
+from svc_sdk import AsyncSandbox, Sandbox, SvcError
 
 
 class Code(unittest.TestCase):
@@ -50,6 +52,10 @@ class Code(unittest.TestCase):
         self.assertEqual(result.status, "timeout")
         self.assertEqual(self.sandbox.run_code("kept").result, "7")
 
+    def test_code_that_is_too_long_for_a_message_is_a_request(self) -> None:
+        result = self.sandbox.run_code(f"{'#' * 600_000}\n6 * 7")
+        self.assertEqual((result.status, result.result), ("success", "42"))
+
     def test_a_context_has_a_state_of_its_own(self) -> None:
         context = self.sandbox.contexts.create(language="python", name="own", env={"MODE": "fast"}, cwd="/tmp")
         self.assertEqual(context.run_code("import os; os.environ['MODE'] + os.getcwd()").result, "'fast/tmp'")
@@ -70,3 +76,23 @@ class Code(unittest.TestCase):
         self.assertNotIn("<i>", shown)
         self.assertIn('sandbox=""', shown)
         self.assertIn(self.sandbox.name, self.sandbox._repr_html_())
+
+
+class LostConnections(unittest.IsolatedAsyncioTestCase):
+    async def test_code_whose_answer_is_lost_runs_once_and_gives_its_result(self) -> None:
+        async with BreakingProxy() as proxy:
+            sandbox = await AsyncSandbox.connect(shared_sandbox().id, client=proxy.client)
+            self.addAsyncCleanup(sandbox.close)
+            await sandbox.run_code("runs = 0")
+            opened = proxy.connections
+            proxy.hold()
+            running = asyncio.ensure_future(sandbox.run_code("runs += 1; print('once'); runs"))
+            # Code of one context queues: behind it, and over a way of its own.
+            async with asyncio.timeout(20):
+                while (await asyncio.to_thread(shared_sandbox().run_code, "runs")).result != "1":
+                    await asyncio.sleep(0.02)
+            proxy.cut()
+            answer = await running
+            self.assertEqual((answer.status, answer.output), ("success", "once\n1\n"))
+            self.assertEqual([(await sandbox.run_code("runs")).result for _ in range(3)], ["1"] * 3)
+            self.assertEqual(proxy.connections, opened + 1)

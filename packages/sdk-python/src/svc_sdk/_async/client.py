@@ -10,6 +10,7 @@ import ssl
 import weakref
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 from uuid import uuid4
 
 import httpx
@@ -161,6 +162,14 @@ class AsyncClient:
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
             await client.aclose()
+
+    @property
+    def _is_direct(self) -> bool:
+        """Whether the environment names no proxy for the server."""
+        url = httpx.URL(self.api_url)
+        proxies = getproxies()
+        is_named = url.scheme in proxies or "all" in proxies
+        return not is_named or bool(proxy_bypass(url.netloc.decode("ascii")))
 
     async def _dial(self, sandbox_id: str, name: str) -> Transport:
         """Opens a WebSocket of a sandbox."""

@@ -9,15 +9,19 @@ from .._client.read_record import read_record
 from ..records import ContextInfo
 from ..values import CodeResult, OnError, OnResult, OnText
 from .client import AsyncClient
+from .code_runs import CodeRuns
 from .run_code import CodeRun, code_body
 
 
 class AsyncCodeContext:
     """One interpreter. Its state is kept between runs; concurrent runs queue."""
 
-    def __init__(self, client: AsyncClient, sandbox_id: str, info: ContextInfo) -> None:
+    def __init__(
+        self, client: AsyncClient, sandbox_id: str, runs: CodeRuns, info: ContextInfo
+    ) -> None:
         self._client = client
         self._sandbox_id = sandbox_id
+        self._runs = runs
         self._info = info
 
     @property
@@ -56,7 +60,7 @@ class AsyncCodeContext:
             print_result=print_result,
             timeout_ms=timeout_ms,
         )
-        return await run.run(self._client, self._sandbox_id, body)
+        return await self._runs.run(body, run)
 
     async def interrupt(self, *, timeout_ms: float | None = None) -> None:
         """Ends what runs, as Ctrl-C does; the state is kept."""
@@ -81,9 +85,10 @@ class AsyncCodeContext:
 class AsyncCodeContexts:
     """They end with the run of the sandbox."""
 
-    def __init__(self, client: AsyncClient, sandbox_id: str) -> None:
+    def __init__(self, client: AsyncClient, sandbox_id: str, runs: CodeRuns) -> None:
         self._client = client
         self._sandbox_id = sandbox_id
+        self._runs = runs
 
     async def create(
         self,
@@ -125,4 +130,5 @@ class AsyncCodeContexts:
         return tuple(self._make(each) for each in found)
 
     def _make(self, data: Any) -> AsyncCodeContext:
-        return AsyncCodeContext(self._client, self._sandbox_id, read_record(ContextInfo, data))
+        info = read_record(ContextInfo, data)
+        return AsyncCodeContext(self._client, self._sandbox_id, self._runs, info)

@@ -6,11 +6,9 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from .._client.budget import Budget
 from .._client.read_record import read_record
-from ..errors import SvcError, error_of_envelope
+from ..errors import error_of_envelope
 from ..values import CodeException, CodeResult, CodeRunResult, OnError, OnResult, OnText
-from .client import AsyncClient
 
 #: Of each stream; what is beyond goes to the listeners only.
 _MAX_KEPT_LENGTH = 10 * 1024 * 1024
@@ -34,21 +32,7 @@ class CodeRun:
         self._results: list[CodeRunResult] = []
         self._is_cut = False
 
-    async def run(self, client: AsyncClient, sandbox_id: str, body: dict[str, Any]) -> CodeResult:
-        """A cancelled run interrupts the code."""
-        events = await client.events("code.stream", params={"sandbox_id": sandbox_id}, body=body)
-        steps = Budget(None).each(events)
-        try:
-            async for event in steps:
-                result = await self._take(event.event, event.data)
-                if result is not None:
-                    return result
-        finally:
-            await steps.aclose()  # type: ignore[attr-defined]
-        said = "The connection broke while the code ran; it was interrupted"
-        raise SvcError("connection_failed", said)
-
-    async def _take(self, event: str, data: Any) -> CodeResult | None:
+    async def take(self, event: str, data: Any) -> CodeResult | None:
         if event == "error":
             raise error_of_envelope(data)
         if event == "end":

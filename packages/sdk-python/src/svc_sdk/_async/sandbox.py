@@ -20,6 +20,7 @@ from ..records import SandboxInfo, SandboxMetrics, Snapshot
 from ..values import CodeResult, ExecResult, FetchProgress, LogEntry, OnError, OnResult, OnText
 from .client import AsyncClient
 from .code_contexts import AsyncCodeContext, AsyncCodeContexts
+from .code_runs import CodeRuns
 from .commands import AsyncCommands
 from .create_options import CreateOptions, body_of
 from .files import AsyncFiles
@@ -39,7 +40,8 @@ _WAIT_FOR_PORT_MS = 60_000.0
 
 
 class AsyncSandbox:
-    """A sandbox. The object holds a connection for commands and files, opened when it is needed.
+    """A sandbox. The object holds a connection for commands and files and one for code, each opened when
+    it is needed.
 
     Its `with` block stops the sandbox at the end, or removes it when it is ephemeral.
     """
@@ -68,7 +70,8 @@ class AsyncSandbox:
         self.pty = AsyncTerminals(self.commands, lambda: self._shell)
         self.network = AsyncNetwork(client, id)
         self.ports = AsyncPorts(client, id, self._channel)
-        self.contexts = AsyncCodeContexts(client, id)
+        self._code_runs = CodeRuns(client, id)
+        self.contexts = AsyncCodeContexts(client, id, self._code_runs)
 
     @staticmethod
     async def create(
@@ -207,7 +210,7 @@ class AsyncSandbox:
 
     async def stop(self, *, timeout_ms: float | None = None) -> None:
         """Stops it and waits until it has stopped. Its disk is kept; an ephemeral one is removed."""
-        await self.close()
+        await self._leave()
         await self._ask("sandboxes.stop", timeout_ms)
         stopped = await until_stopped(self.client, self.id, timeout_ms)
         self._record = stopped or {**self._record, "status": "stopped"}
@@ -218,7 +221,7 @@ class AsyncSandbox:
 
     async def remove(self, *, timeout_ms: float | None = None) -> None:
         """Stops it and destroys all that it has; volumes and snapshots stay."""
-        await self.close()
+        await self._leave()
         await self.client.call("sandboxes.remove", params=self._params, timeout_ms=timeout_ms)
 
     async def rename(
@@ -350,7 +353,7 @@ class AsyncSandbox:
             print_result=print_result,
             timeout_ms=timeout_ms,
         )
-        return await run.run(self.client, self.id, body)
+        return await self._code_runs.run(body, run)
 
     async def url(
         self, port: int, *, expires_in_secs: int | None = None, timeout_ms: float | None = None
@@ -411,6 +414,12 @@ class AsyncSandbox:
     async def close(self) -> None:
         """Ends its connections and what runs over them; the sandbox goes on."""
         await self._channel.close()
+        await self._code_runs.close()
+
+    async def _leave(self) -> None:
+        """Closes the connections before it ends; current runs of code get the end from the server."""
+        await self._channel.close()
+        await self._code_runs.close_when_idle()
 
     async def __aenter__(self) -> AsyncSandbox:
         return self

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeVar
 
 from .._channel.connection import AgentInfo, Connection
 from .._channel.files import ChannelFiles
 from .._client.budget import Budget, with_retries
+from .._client.kept_open import KeptOpen
 from .client import AsyncClient
 
 T = TypeVar("T")
@@ -22,24 +22,32 @@ class Channel:
         self.agent = agent
         self.files = ChannelFiles(connection, agent)
 
+    @property
+    def is_over(self) -> bool:
+        return self.connection.is_over
+
     def close(self) -> None:
         """Ends it, and with it everything that was started over it."""
         self.connection.close()
 
+    async def closed(self) -> None:
+        """Closes it, and returns when its socket is closed."""
+        await self.connection.closed()
+
 
 class SharedChannel:
-    """Opened at the first call, and again at the first one after it broke, or in another event loop."""
+    """Calls overlap on one channel, which is opened when it is needed."""
 
     def __init__(self, client: AsyncClient, sandbox_id: str) -> None:
         self._client = client
         self._sandbox_id = sandbox_id
-        self._opening: asyncio.Future[Channel] | None = None
+        self._kept = KeptOpen(lambda: self._open(self._client.timeout_ms))
 
     async def use(
         self, timeout_ms: float | None, work: Callable[[Channel], Awaitable[T]]
     ) -> T:
         budget = Budget(timeout_ms)
-        channel = await budget.wait(self._take())
+        channel = await budget.wait(self._kept.take())
         return await budget.wait(work(channel))
 
     async def stream(
@@ -47,7 +55,7 @@ class SharedChannel:
     ) -> AsyncIterator[T]:
         """Like `use`, for an iteration."""
         budget = Budget(timeout_ms)
-        channel = await budget.wait(self._take())
+        channel = await budget.wait(self._kept.take())
         items = budget.each(work(channel))
         try:
             async for item in items:
@@ -61,31 +69,7 @@ class SharedChannel:
         return await self._open(limit if timeout_ms is None else min(timeout_ms, limit))
 
     async def close(self) -> None:
-        opening, self._opening = self._opening, None
-        if opening is None or _is_of_another_loop(opening):
-            return
-        if opening.done():
-            if not opening.cancelled() and opening.exception() is None:
-                await opening.result().connection.closed()
-        else:
-            opening.cancel()
-
-    async def _take(self) -> Channel:
-        if self._opening is None or self._has_ended(self._opening):
-            # Several calls may wait for it, so no caller's limit ends its opening, only its own.
-            self._opening = asyncio.ensure_future(self._open(self._client.timeout_ms))
-            self._opening.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(self._opening)
-
-    @staticmethod
-    def _has_ended(opening: asyncio.Future[Channel]) -> bool:
-        if _is_of_another_loop(opening):
-            return True
-        if not opening.done():
-            return False
-        if opening.cancelled() or opening.exception() is not None:
-            return True
-        return opening.result().connection.is_over
+        await self._kept.close()
 
     async def _open(self, timeout_ms: float) -> Channel:
         budget = Budget(timeout_ms)
@@ -95,7 +79,3 @@ class SharedChannel:
             return Channel(connection, await connection.handshake())
 
         return await with_retries(budget, self._client.max_retries, attempt)
-
-
-def _is_of_another_loop(opening: asyncio.Future[Channel]) -> bool:
-    return opening.get_loop() is not asyncio.get_running_loop()

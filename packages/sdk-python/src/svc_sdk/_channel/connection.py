@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..errors import SvcError
+from .background import in_background
 from .channel_errors import ChannelError
 from .frame import GENERATION, TERMINAL, FrameSplitter, Message, Payload, decode_message, encode_message, read_head
 from .payload_fields import read_optional_message, read_uint
@@ -101,7 +102,7 @@ class Connection:
     def post(self, id: int, type: str, payload: Payload) -> None:
         """Sends a frame without waiting: a failure ends the connection, and with it every session."""
         if self._failure is None:
-            _background(self.send(id, (type, payload)))
+            in_background(self.send(id, (type, payload)))
 
     def abandon(self, id: int) -> None:
         """Detaches the caller from a session; the id stays taken until the agent's last message."""
@@ -204,20 +205,6 @@ class _Abandoned:
 _ABANDONED = _Abandoned()
 # Created once: every session gets it at the end, although most have their answer already.
 _UNANSWERED = ChannelError("protocol", "The sandbox ended the call without an answer")
-_TASKS: set[asyncio.Future[None]] = set()
-
-
-def _background(work: Awaitable[None]) -> None:
-    task = asyncio.ensure_future(work)
-    # The loop holds its tasks weakly.
-    _TASKS.add(task)
-    task.add_done_callback(_forget_task)
-
-
-def _forget_task(task: asyncio.Future[None]) -> None:
-    _TASKS.discard(task)
-    if not task.cancelled():
-        task.exception()
 
 
 def _read_ready(message: Message) -> AgentInfo:

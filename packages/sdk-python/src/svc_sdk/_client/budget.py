@@ -26,6 +26,7 @@ class Budget:
     def __init__(self, timeout_ms: float | None) -> None:
         self._timeout_ms = timeout_ms
         self._deadline = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
+        self._scopes: set[asyncio.Timeout] = set()
 
     @property
     def remaining_ms(self) -> float:
@@ -38,13 +39,24 @@ class Budget:
         left = None if self._deadline is None else self.remaining_ms / 1000
         try:
             async with asyncio.timeout(left) as scope:
-                return await work
+                self._scopes.add(scope)
+                try:
+                    return await work
+                finally:
+                    self._scopes.discard(scope)
         except TimeoutError:
             if not scope.expired():
                 raise
             raise self._expired() from None
         except (ChannelError, FileFailed, ExecFailed) as error:
             raise to_svc_error(error) from error
+
+    def stop_clock(self) -> None:
+        """Removes the time limit for the rest of the work, of waits that are under way too."""
+        self._deadline = None
+        for scope in self._scopes:
+            if not scope.expired():
+                scope.reschedule(None)
 
     async def each(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
         """Each step of an iteration within the time that is left."""

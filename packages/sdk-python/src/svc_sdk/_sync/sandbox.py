@@ -26,7 +26,8 @@ _WAIT_FOR_PORT_MS = 60000.0
 
 
 class Sandbox:
-    """A sandbox. The object holds a connection for commands and files, opened when it is needed.
+    """A sandbox. The object holds a connection for commands and files and one for code, each opened when
+    it is needed.
 
     Its `with` block stops the sandbox at the end, or removes it when it is ephemeral.
     """
