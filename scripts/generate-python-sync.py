@@ -195,7 +195,7 @@ class Module:
         kind = ast.unparse(argument.annotation) if argument.annotation else ""
         if re.match(r"Content\b", kind):
             return f"portal.content({argument.arg})"
-        if re.match(r"On(Text|Result|Error|Count|Progress)\b", kind):
+        if re.match(r"On(Text|Result|Error|Count|Progress|File)\b", kind):
             return f"portal.listener({argument.arg})"
         return f"portal.inner({argument.arg})" if self.is_ours(kind) else argument.arg
 

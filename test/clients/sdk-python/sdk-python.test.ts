@@ -25,6 +25,7 @@ const EXPECTED: Readonly<Record<string, RegExp>> = {
   'Run code': /^42\nfast NameError\n<b>6<\/b>\n\{'n': 6\}\n$/,
   'Use a terminal': /^True\n$/,
   'Move files': /^hello\nhello\.txt 5\n5\n$/,
+  'Copy folders': /^2\n\n$/,
   'Use git': /^main True\n$/,
   'Watch files': /^created draft\n(modified draft\n)+renamed posts\/first\n$/,
   'Open a port': /^http:\/\/8000-\S+\npublic for an hour: http:\/\/8000-\S+\n$/,

@@ -71,6 +71,22 @@ class FileInfo:
     modified_at: datetime | None
 
 
+#: Called after every file of a tree with its path in the sandbox and its size in bytes.
+OnFile = Callable[[str, int], object]
+
+
+@dataclass(frozen=True)
+class FileLink:
+    """A link for programs and pages that have no key: to read or to write one file, until it ends."""
+
+    url: str = field(repr=False)
+    #: `PUT`: the body of the request becomes the file.
+    method: Literal["GET", "PUT"]
+    #: Absolute, in the sandbox.
+    path: str
+    expires_at: datetime
+
+
 @dataclass(frozen=True)
 class FileChange:
     """A change below a watched path.

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime, timezone
+from os import PathLike, fspath
 from typing import Literal, TypeVar
 
 from .._channel.files import ChannelFiles, FileEntry
 from .._client.content import Content, pieces_of
+from .._client.trees import within_tree
 from ..errors import SvcError
-from ..values import FileInfo
+from ..values import FileInfo, FileLink, OnFile
+from .client import AsyncClient
+from .download_tree import download
+from .file_link import make_file_link
 from .file_watch import AsyncFileWatch
 from .shared_channel import SharedChannel
+from .upload_tree import upload
 
 T = TypeVar("T")
 
@@ -24,7 +30,9 @@ class AsyncFiles:
     `invalid_request`, with the errno and the path in `details`. Content of any size goes through the
     streams."""
 
-    def __init__(self, channel: SharedChannel) -> None:
+    def __init__(self, client: AsyncClient, sandbox_id: str, channel: SharedChannel) -> None:
+        self._client = client
+        self._sandbox_id = sandbox_id
         self._channel = channel
 
     async def read(
@@ -133,6 +141,72 @@ class AsyncFiles:
     async def chmod(self, path: str, mode: int, *, timeout_ms: float | None = None) -> None:
         """Permission bits; follows links."""
         await self._call(path, timeout_ms, lambda files: files.set_mode(path, mode))
+
+    async def upload_tree(
+        self,
+        local_path: str | PathLike[str],
+        remote_path: str,
+        *,
+        on_file: OnFile | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Copies a file or a folder of this machine with all that is in it: `remote_path` is what it
+        becomes in the sandbox.
+
+        Permission bits and links are kept, owners are not; `local_path` itself may be a link, which is
+        followed. Existing files are replaced, existing folders are added to and otherwise stay as they
+        are. Sockets and devices are left out. `timeout_ms` is for the whole tree. Errors of local files
+        are raised as Python raises them; a name that is not UTF-8 is `invalid_request`.
+        """
+        work = upload(self, fspath(local_path), remote_path, on_file)
+        await within_tree(timeout_ms, work)
+
+    async def download_tree(
+        self,
+        remote_path: str,
+        local_path: str | PathLike[str],
+        *,
+        on_file: OnFile | None = None,
+        timeout_ms: float | None = None,
+    ) -> tuple[str, ...]:
+        """Copies a file or a folder of the sandbox with all that is in it to this machine: `local_path`
+        is what it becomes here. Returns the links that were left out, as paths in the sandbox.
+
+        Permission bits and links are kept, owners are not; existing folders stay as they are. The sandbox
+        is not trusted: nothing is written outside `local_path`, links that would lead out of it are left
+        out, and so are set-user-id bits, sockets and devices. Needs a POSIX system. `timeout_ms` is for
+        the whole tree; a name that is not UTF-8 is `invalid_request`.
+        """
+        work = download(self, remote_path, fspath(local_path), on_file)
+        return await within_tree(timeout_ms, work)
+
+    async def link(
+        self,
+        path: str,
+        *,
+        method: Literal["GET", "PUT"] = "GET",
+        expires_in_secs: int | None = None,
+        owner: str | None = None,
+        mode: int | None = None,
+        parents: bool | None = None,
+        timeout_ms: float | None = None,
+    ) -> FileLink:
+        """A link to read or write this file without a key: for `curl`, and for pages of any origin.
+
+        It ends after `expires_in_secs` (an hour unless given, a week at most), when the credential of
+        this client is revoked, and with the sandbox. For a file that is written: `owner` is `user` or
+        `user:group`, `mode` its permission bits, and `parents` makes the folders that lead to it.
+        """
+        given = {
+            "path": path,
+            "method": method,
+            "expires_in_secs": expires_in_secs,
+            "owner": owner,
+            "mode": None if mode is None else f"{mode:04o}",
+            "parents": parents,
+        }
+        body = {key: value for key, value in given.items() if value is not None}
+        return await make_file_link(self._client, self._sandbox_id, body, timeout_ms)
 
     async def watch(
         self, path: str, *, recursive: bool = False, timeout_ms: float | None = None

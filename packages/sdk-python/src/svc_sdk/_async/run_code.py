@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from .._client.listen import report
 from .._client.read_record import read_record
 from ..errors import error_of_envelope
 from ..values import CodeException, CodeResult, CodeRunResult, OnError, OnResult, OnText
@@ -40,10 +40,10 @@ class CodeRun:
         if event == "result":
             result = _read_result(data)
             self._results.append(result)
-            await _report(self._on_result, result)
+            await report(self._on_result, result)
         elif event in self._kept:
             self._keep(event, data["text"])
-            await _report(self._listeners[event], data["text"])
+            await report(self._listeners[event], data["text"])
         return None
 
     def _keep(self, stream: str, text: str) -> None:
@@ -57,7 +57,7 @@ class CodeRun:
         exception = data["exception"]
         known = None if exception is None else read_record(CodeException, exception)
         if known is not None:
-            await _report(self._on_error, known)
+            await report(self._on_error, known)
         return CodeResult(
             status=data["status"],
             output="".join(self._kept["stdout"]),
@@ -92,12 +92,6 @@ def code_body(
         "timeout_ms": None if timeout_ms is None else round(timeout_ms),
     }
     return {name: value for name, value in body.items() if value is not None}
-
-
-async def _report(listener: Any, value: object) -> None:
-    said = None if listener is None else listener(value)
-    if inspect.isawaitable(said):
-        await said
 
 
 def _read_result(data: Any) -> CodeRunResult:

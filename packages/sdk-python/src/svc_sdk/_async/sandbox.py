@@ -65,7 +65,7 @@ class AsyncSandbox:
         self._record = record
         self._channel = SharedChannel(client, id)
         self.commands = AsyncCommands(client, id, self._channel)
-        self.files = AsyncFiles(self._channel)
+        self.files = AsyncFiles(client, id, self._channel)
         self.git = AsyncGit(self.commands, lambda: (self._record.get("spec") or {}).get("image"))
         self.pty = AsyncTerminals(self.commands, lambda: self._shell)
         self.network = AsyncNetwork(client, id)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
+from typing import Literal
 from .._async.files import AsyncFiles
 from .._client import portal
 from .._client.content import Content
-from ..values import FileInfo
+from ..values import FileInfo, FileLink, OnFile
 from .file_watch import FileWatch
 
 
@@ -151,6 +153,79 @@ class Files:
     ) -> None:
         """Permission bits; follows links."""
         portal.run(self._inner.chmod(path, mode, timeout_ms=timeout_ms))
+
+    def upload_tree(
+        self,
+        local_path: str | PathLike[str],
+        remote_path: str,
+        *,
+        on_file: OnFile | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Copies a file or a folder of this machine with all that is in it: `remote_path` is what it
+        becomes in the sandbox.
+
+        Permission bits and links are kept, owners are not; `local_path` itself may be a link, which is
+        followed. Existing files are replaced, existing folders are added to and otherwise stay as they
+        are. Sockets and devices are left out. `timeout_ms` is for the whole tree. Errors of local files
+        are raised as Python raises them; a name that is not UTF-8 is `invalid_request`.
+        """
+        portal.run(self._inner.upload_tree(
+            local_path,
+            remote_path,
+            on_file=portal.listener(on_file),
+            timeout_ms=timeout_ms,
+        ))
+
+    def download_tree(
+        self,
+        remote_path: str,
+        local_path: str | PathLike[str],
+        *,
+        on_file: OnFile | None = None,
+        timeout_ms: float | None = None,
+    ) -> tuple[str, ...]:
+        """Copies a file or a folder of the sandbox with all that is in it to this machine: `local_path`
+        is what it becomes here. Returns the links that were left out, as paths in the sandbox.
+
+        Permission bits and links are kept, owners are not; existing folders stay as they are. The sandbox
+        is not trusted: nothing is written outside `local_path`, links that would lead out of it are left
+        out, and so are set-user-id bits, sockets and devices. Needs a POSIX system. `timeout_ms` is for
+        the whole tree; a name that is not UTF-8 is `invalid_request`.
+        """
+        return portal.run(self._inner.download_tree(
+            remote_path,
+            local_path,
+            on_file=portal.listener(on_file),
+            timeout_ms=timeout_ms,
+        ))
+
+    def link(
+        self,
+        path: str,
+        *,
+        method: Literal['GET', 'PUT'] = 'GET',
+        expires_in_secs: int | None = None,
+        owner: str | None = None,
+        mode: int | None = None,
+        parents: bool | None = None,
+        timeout_ms: float | None = None,
+    ) -> FileLink:
+        """A link to read or write this file without a key: for `curl`, and for pages of any origin.
+
+        It ends after `expires_in_secs` (an hour unless given, a week at most), when the credential of
+        this client is revoked, and with the sandbox. For a file that is written: `owner` is `user` or
+        `user:group`, `mode` its permission bits, and `parents` makes the folders that lead to it.
+        """
+        return portal.run(self._inner.link(
+            path,
+            method=method,
+            expires_in_secs=expires_in_secs,
+            owner=owner,
+            mode=mode,
+            parents=parents,
+            timeout_ms=timeout_ms,
+        ))
 
     def watch(
         self,
