@@ -43,6 +43,15 @@ class Files(unittest.TestCase):
         self.assertEqual(self.files.read_text("/tmp/atomic/file"), "old")
         self.assertEqual([each.name for each in self.files.list("/tmp/atomic")], ["deep", "file"])
 
+    def test_an_atomic_write_keeps_owner_and_mode_of_what_it_replaces(self) -> None:
+        self.sandbox.shell("echo old > /tmp/owned; chown 1000:100 /tmp/owned; chmod 4750 /tmp/owned")
+        self.files.write("/tmp/owned", "new", atomic=True)
+        info = self.files.stat("/tmp/owned")
+        self.assertEqual((info.uid, info.gid, info.mode, self.files.read("/tmp/owned")), (1000, 100, 0o4750, b"new"))
+        self.files.write("/tmp/owned", "newer", mode=0o600, atomic=True)
+        info = self.files.stat("/tmp/owned")
+        self.assertEqual((info.uid, info.mode), (1000, 0o600))
+
     def test_the_tree_is_changed(self) -> None:
         files = self.files
         files.write("/tmp/a", "a")

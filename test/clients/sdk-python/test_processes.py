@@ -28,6 +28,10 @@ class Processes(unittest.TestCase):
     def test_a_signal_is_named(self) -> None:
         result = self.sandbox.shell("kill -TERM $$")
         self.assertEqual((result.code, result.signal, result.reason), (-1, 15, "signal"))
+        self.assertEqual((result.shell_code, self.sandbox.shell("exit 3").shell_code), (143, 3))
+        with self.sandbox.commands.start("sleep", ["1009"]) as command:
+            command.kill()
+            self.assertEqual(command.wait().shell_code, 137)
 
     def test_stdin_is_whole_or_piece_by_piece(self) -> None:
         whole = self.sandbox.exec("wc", ["-c"], stdin=b"x" * 3_000_000)

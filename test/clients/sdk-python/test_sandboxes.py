@@ -21,6 +21,7 @@ from svc_sdk import (
     Organization,
     Sandbox,
     SecretOption,
+    Secrets,
     SvcError,
     Usage,
     Webhooks,
@@ -53,6 +54,14 @@ class Sandboxes(unittest.TestCase):
             copy.keep_alive()
         with self.assertRaisesRegex(SvcError, "sandbox_not_found"):
             Sandbox.connect(copy.id)
+
+    def test_secrets_are_those_of_the_organization_that_is_named(self) -> None:
+        with self.assertRaisesRegex(SvcError, "the slug of an organization"):
+            Secrets.list()
+        # An API key cannot manage them, which the server says.
+        with self.assertRaises(SvcError) as caught:
+            Secrets.list(organization="default")
+        self.assertEqual(caught.exception.status, 401)
 
     def test_options_that_are_not_known_are_refused_by_name(self) -> None:
         with self.assertRaisesRegex(TypeError, "'imagee' here; did you mean 'image'"):

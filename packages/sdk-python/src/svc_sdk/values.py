@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from ._channel.process import CommandExit as CommandExit
+from ._channel.process import shell_code_of
 from .records import CodeException as CodeException
 
 #: Called with text as it is printed; a coroutine function is awaited. An error that it raises ends the call and is raised unchanged.
@@ -38,6 +39,11 @@ class ExecResult:
     def is_success(self) -> bool:
         """Whether it exited with 0."""
         return self.code == 0
+
+    @property
+    def shell_code(self) -> int:
+        """As a shell gives it: the code, or 128 + n when signal n ended the process."""
+        return shell_code_of(self.code, self.signal)
 
     def text(self) -> str:
         """stdout as text."""

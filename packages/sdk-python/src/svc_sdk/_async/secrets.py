@@ -11,15 +11,21 @@ from .create_request import host_pattern
 
 
 class AsyncSecrets:
-    """Managing secrets needs a user's token: API keys can only use them."""
+    """Managing secrets needs a user's token: API keys can only use them. `organization` is a slug: that
+    of the client unless given."""
 
     @staticmethod
     async def list(
-        *, client: AsyncClient | None = None, timeout_ms: float | None = None
+        *,
+        organization: str | None = None,
+        client: AsyncClient | None = None,
+        timeout_ms: float | None = None,
     ) -> tuple[Secret, ...]:
         """By name, without their values."""
         used = client or AsyncClient.of_environment()
-        found = await used.call("secrets.list", timeout_ms=timeout_ms)
+        found = await used.call(
+            "secrets.list", organization=organization, timeout_ms=timeout_ms
+        )
         return tuple(read_record(Secret, each) for each in found)
 
     @staticmethod
@@ -29,6 +35,7 @@ class AsyncSecrets:
         value: str,
         hosts: Sequence[str],
         authorities: Sequence[str] | None = None,
+        organization: str | None = None,
         client: AsyncClient | None = None,
         timeout_ms: float | None = None,
     ) -> Secret:
@@ -43,17 +50,30 @@ class AsyncSecrets:
         if authorities is not None:
             body["upstream_ca_cert"] = [*authorities]
         data = await used.call(
-            "secrets.put", params={"name": name}, body=body, timeout_ms=timeout_ms
+            "secrets.put",
+            params={"name": name},
+            body=body,
+            organization=organization,
+            timeout_ms=timeout_ms,
         )
         return read_record(Secret, data)
 
     @staticmethod
     async def remove(
-        name: str, *, client: AsyncClient | None = None, timeout_ms: float | None = None
+        name: str,
+        *,
+        organization: str | None = None,
+        client: AsyncClient | None = None,
+        timeout_ms: float | None = None,
     ) -> None:
         """Raises `invalid_state_transition` as long as a sandbox refers to it."""
         used = client or AsyncClient.of_environment()
-        await used.call("secrets.remove", params={"name": name}, timeout_ms=timeout_ms)
+        await used.call(
+            "secrets.remove",
+            params={"name": name},
+            organization=organization,
+            timeout_ms=timeout_ms,
+        )
 
 
 class AsyncSshKeys:

@@ -34,6 +34,7 @@ _MIN_PIECE_BYTES = 256
 _SPARE_PIECES = 64
 _PERMISSIONS = 0o7777
 _MISSING = ("ENOENT", "ENOTDIR")
+_UNCHANGED: Payload = dict.fromkeys(("mode", "uid", "gid", "size", "atime", "mtime"))
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class ChannelFiles:
         return _read_entry(answer.get("Stat"))
 
     async def set_mode(self, path: str, mode: int) -> None:
-        attrs = {"mode": mode, **dict.fromkeys(("uid", "gid", "size", "atime", "mtime"))}
+        attrs = {**_UNCHANGED, "mode": mode}
         await self._ask("SetStat", {"path": path, "follow_symlink": True, "attrs": attrs})
 
     async def read_link(self, path: str) -> str:
@@ -130,14 +131,18 @@ class ChannelFiles:
     async def replace(self, path: str, content: AsyncIterable[bytes], mode: int | None) -> None:
         """Readers see the old file until the new one is complete, and nothing is left when the
         content, the caller or the connection fails."""
-        if mode is None:
-            entry = await self._entry_of(path)
-            mode = None if entry is None else entry.mode & _PERMISSIONS
+        kept = await self._entry_of(path)
+        if mode is None and kept is not None:
+            mode = kept.mode & _PERMISSIONS
         partial = f"{path[: path.rfind('/') + 1]}.svc-partial-{secrets.token_hex(8)}"
         flags = {"write": True, "create_new": True, "temporary": True, "mode": mode}
         handle = await self._open_file(partial, flags)
         try:
             await self._write(handle, content)
+            # A new file is root's already.
+            if kept is not None and (kept.uid, kept.gid) != (0, 0):
+                attrs = {"uid": kept.uid, "gid": kept.gid, "mode": mode}
+                await self._ask("FSetStat", {"handle": handle, "attrs": {**_UNCHANGED, **attrs}})
             await self.rename(partial, path)
         except BaseException:
             self._release(handle)

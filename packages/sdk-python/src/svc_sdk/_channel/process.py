@@ -26,6 +26,8 @@ _OUTPUT_LIMIT_BYTES = 1024 * 1024
 #: Larger input is split, so that no frame delays signals for long.
 _STDIN_CHUNK_BYTES = 256 * 1024
 _SIGKILL = 9
+#: Shells add the number of a signal to it.
+_SIGNAL_BASE = 128
 
 ExitReason = Literal["exit", "signal", "oom", "max_duration"]
 _REASONS: tuple[ExitReason, ...] = ("exit", "signal", "oom", "max_duration")
@@ -67,6 +69,17 @@ class CommandExit:
     signal: int | None
     #: `oom`: the sandbox ran out of memory. `max_duration`: it ended with its sandbox.
     reason: ExitReason
+
+    @property
+    def shell_code(self) -> int:
+        """As a shell gives it: the code, or 128 + n when signal n ended the command."""
+        return shell_code_of(self.code, self.signal)
+
+
+def shell_code_of(code: int, signal: int | None) -> int:
+    if signal is not None:
+        return _SIGNAL_BASE + signal
+    return _SIGNAL_BASE + _SIGKILL if code < 0 else code
 
 
 class ChannelProcess:

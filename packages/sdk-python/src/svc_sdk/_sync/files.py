@@ -63,8 +63,8 @@ class Files:
 
         Readers may see it half written, unless it is `atomic`: then they see the old one until the
         new one is complete, and nothing is left of a failed write. That needs space for both for a
-        moment, the user of the sandbox becomes the owner, and a link is replaced itself. What the
-        content raises is raised unchanged.
+        moment, the owner of a replaced file stays, and a link is replaced itself. What the content
+        raises is raised unchanged.
         """
         portal.run(self._inner.write(
             path,

@@ -11,16 +11,22 @@ from .client import Client
 
 
 class Secrets:
-    """Managing secrets needs a user's token: API keys can only use them."""
+    """Managing secrets needs a user's token: API keys can only use them. `organization` is a slug: that
+    of the client unless given."""
 
     @staticmethod
     def list(
         *,
+        organization: str | None = None,
         client: Client | None = None,
         timeout_ms: float | None = None,
     ) -> tuple[Secret, ...]:
         """By name, without their values."""
-        return portal.run(AsyncSecrets.list(client=portal.inner(client), timeout_ms=timeout_ms))
+        return portal.run(AsyncSecrets.list(
+            organization=organization,
+            client=portal.inner(client),
+            timeout_ms=timeout_ms,
+        ))
 
     @staticmethod
     def set(
@@ -29,6 +35,7 @@ class Secrets:
         value: str,
         hosts: Sequence[str],
         authorities: Sequence[str] | None = None,
+        organization: str | None = None,
         client: Client | None = None,
         timeout_ms: float | None = None,
     ) -> Secret:
@@ -40,6 +47,7 @@ class Secrets:
             value=value,
             hosts=hosts,
             authorities=authorities,
+            organization=organization,
             client=portal.inner(client),
             timeout_ms=timeout_ms,
         ))
@@ -48,11 +56,17 @@ class Secrets:
     def remove(
         name: str,
         *,
+        organization: str | None = None,
         client: Client | None = None,
         timeout_ms: float | None = None,
     ) -> None:
         """Raises `invalid_state_transition` as long as a sandbox refers to it."""
-        portal.run(AsyncSecrets.remove(name, client=portal.inner(client), timeout_ms=timeout_ms))
+        portal.run(AsyncSecrets.remove(
+            name,
+            organization=organization,
+            client=portal.inner(client),
+            timeout_ms=timeout_ms,
+        ))
 
 
 class SshKeys:
