@@ -96,3 +96,19 @@ class LostConnections(unittest.IsolatedAsyncioTestCase):
             self.assertEqual((answer.status, answer.output), ("success", "once\n1\n"))
             self.assertEqual([(await sandbox.run_code("runs")).result for _ in range(3)], ["1"] * 3)
             self.assertEqual(proxy.connections, opened + 1)
+
+    async def test_code_that_runs_when_its_connection_breaks_is_interrupted_and_says_so(self) -> None:
+        async with BreakingProxy() as proxy:
+            sandbox = await AsyncSandbox.connect(shared_sandbox().id, client=proxy.client)
+            self.addAsyncCleanup(sandbox.close)
+            mark = "/tmp/runs-now"
+            code = f"import time; open('{mark}', 'w').close(); kept = 1; time.sleep(1000)"
+            running = asyncio.ensure_future(sandbox.run_code(code))
+            async with asyncio.timeout(20):
+                while not await asyncio.to_thread(shared_sandbox().files.exists, mark):
+                    await asyncio.sleep(0.02)
+            proxy.cut()
+            result = await running
+            assert result.exception is not None
+            self.assertEqual((result.status, result.exception.name), ("error", "KeyboardInterrupt"))
+            self.assertEqual((await sandbox.run_code("kept")).result, "1")
