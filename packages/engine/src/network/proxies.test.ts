@@ -84,8 +84,10 @@ test('a proxy sees its program alone, read-only, and has a filter', async (t) =>
   await sandboxOf(t, 'one');
   const pid = await newPidOf('one');
   const root = `/proc/${pid}/root`;
-  for (const hidden of ['run', 'var', 'home', 'root', 'proc', 'dev', 'etc/passwd'])
-    assert.ok(!existsSync(`${root}/${hidden}`), hidden);
+  // The folders on the way to the checkout are there, empty but for it.
+  const isOnTheWay = (folder: string) => import.meta.dirname.startsWith(`/${folder}/`);
+  for (const hidden of ['run', 'var', 'var/lib', 'home', 'root', 'proc', 'dev', 'etc/passwd'])
+    assert.ok(isOnTheWay(hidden) || !existsSync(`${root}/${hidden}`), hidden);
   const mounts = readFileSync(`/proc/${pid}/mounts`, 'utf8').trim().split('\n');
   assert.ok(mounts.length > 1);
   for (const mount of mounts) assert.match(mount, /^\S+ \S+ \S+ ro,nosuid,nodev/);
