@@ -25,6 +25,26 @@ test('environment, folder and user are those of the call', async () => {
   assert.equal((await real.sandbox.shell('echo $A $(pwd) $(id -u)', options)).text(), 'b /tmp 1000\n');
 });
 
+test('limits of a call hold for programs, terminals and detached processes', async () => {
+  const { sandbox } = real;
+  const rlimits = [{ resource: 'nofile', soft: 77, hard: 88 }] as const;
+  const script = 'echo $(ulimit -Sn) $(ulimit -Hn)';
+  assert.equal((await sandbox.shell(script, { rlimits })).text(), '77 88\n');
+  await using terminal = await sandbox.pty.open({
+    cols: 80,
+    rows: 24,
+    program: 'sh',
+    args: ['-c', script],
+    rlimits,
+  });
+  assert.match(await terminal.output.text(), /^77 88\r\n/);
+  const detached = await sandbox.commands.startDetached('sh', ['-c', script], { rlimits });
+  await detached.wait();
+  const chunks: Uint8Array[] = [];
+  for await (const piece of detached.output()) if (piece.kind === 'data') chunks.push(piece.data);
+  assert.equal(Buffer.concat(chunks).toString(), '77 88\n');
+});
+
 test('a program that cannot be started says why', async () => {
   await assert.rejects(real.sandbox.exec('no-such-program'), (error) => {
     assert.ok(SvcError.is(error, 'exec_failed'));

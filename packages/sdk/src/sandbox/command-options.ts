@@ -1,4 +1,4 @@
-import type { ExecRequest } from '@svc/contract/channel';
+import type { Rlimit } from '@svc/contract';
 import type { OptionNames } from '../client/known-options.ts';
 
 /** How a process is started. */
@@ -9,7 +9,8 @@ export interface CommandOptions {
   readonly cwd?: string;
   /** `name`, `uid`, `name:group` or `uid:gid`; the user of the sandbox unless given. */
   readonly user?: string;
-  readonly rlimits?: ExecRequest['rlimits'];
+  /** Over the limits of the sandbox. */
+  readonly rlimits?: readonly Readonly<Rlimit>[];
 }
 
 export const COMMAND_OPTIONS: OptionNames<CommandOptions> = {
@@ -18,3 +19,13 @@ export const COMMAND_OPTIONS: OptionNames<CommandOptions> = {
   user: true,
   rlimits: true,
 };
+
+/** The options that were given. */
+export function givenCommandOptions({ env, cwd, user, rlimits }: CommandOptions) {
+  return {
+    ...(env === undefined ? {} : { env: { ...env } }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
+    ...(rlimits === undefined ? {} : { rlimits: rlimits.map((limit) => ({ ...limit })) }),
+  };
+}

@@ -8,7 +8,7 @@ import { toSvcError } from '../client/to-svc-error.ts';
 import { utf8Decoder } from '../client/utf8.ts';
 import { Command } from './command.ts';
 import { DetachedProcess, type DetachedOptions } from './detached-process.ts';
-import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
+import { COMMAND_OPTIONS, givenCommandOptions, type CommandOptions } from './command-options.ts';
 import { ExecResult } from './exec-result.ts';
 import { OutputListeners } from './output-listeners.ts';
 import type { SharedChannel } from './shared-channel.ts';
@@ -167,13 +167,5 @@ function tooSlow(program: string, timeoutMs: number | undefined): SvcError {
 }
 
 function toRequest(cmd: string, args: readonly string[], options: CommandOptions): ExecRequest {
-  const { env, cwd, user, rlimits } = options;
-  return {
-    cmd,
-    args,
-    ...(env === undefined ? {} : { env }),
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(user === undefined ? {} : { user }),
-    ...(rlimits === undefined ? {} : { rlimits }),
-  };
+  return { cmd, args, ...givenCommandOptions(options) };
 }

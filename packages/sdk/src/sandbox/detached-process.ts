@@ -6,7 +6,7 @@ import type { OptionNames } from '../client/known-options.ts';
 import { followEvents } from '../client/follow-events.ts';
 import { eachItem } from '../client/pages.ts';
 import type { StreamEvent } from '../client/server-events.ts';
-import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
+import { COMMAND_OPTIONS, givenCommandOptions, type CommandOptions } from './command-options.ts';
 import { signalNumber, type Signal } from './signals.ts';
 
 const FIRST_POLL_MS = 20;
@@ -70,14 +70,12 @@ export class DetachedProcess {
   ): Promise<DetachedProcess> {
     const { program, args, options } = request;
     const call = callOptionsOf(options, DETACHED_OPTIONS);
-    const { env, cwd, user, name, terminal, hasStdin = false, maxRunSeconds, outputBufferBytes } = options;
+    const { name, terminal, hasStdin = false, maxRunSeconds, outputBufferBytes } = options;
     const body = {
       cmd: program,
       args: [...args],
       stdin: hasStdin,
-      ...(env === undefined ? {} : { env: { ...env } }),
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(user === undefined ? {} : { user }),
+      ...givenCommandOptions(options),
       ...(name === undefined ? {} : { name }),
       ...(terminal === undefined ? {} : { tty: true, ...terminal }),
       ...(maxRunSeconds === undefined ? {} : { timeout_secs: maxRunSeconds }),

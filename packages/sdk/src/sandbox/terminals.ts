@@ -1,6 +1,6 @@
 import { callOptionsOf, type CallOptions } from '../client/call-budget.ts';
 import type { Command, CommandExit } from './command.ts';
-import { COMMAND_OPTIONS, type CommandOptions } from './command-options.ts';
+import { COMMAND_OPTIONS, givenCommandOptions, type CommandOptions } from './command-options.ts';
 import type { Commands } from './commands.ts';
 import type { OutputStream } from './output-stream.ts';
 
@@ -71,16 +71,15 @@ export class Terminals {
       program: true,
       args: true,
     });
-    const { cols, rows, program = this.#shell(), args = [], env, cwd, user } = options;
+    const { cols, rows, program = this.#shell(), args = [] } = options;
     const request = {
       cmd: program,
       args,
       tty: true,
       cols,
       rows,
-      env: { TERM: 'xterm-256color', ...env },
-      ...(cwd === undefined ? {} : { cwd }),
-      ...(user === undefined ? {} : { user }),
+      ...givenCommandOptions(options),
+      env: { TERM: 'xterm-256color', ...options.env },
     };
     return new Terminal(await this.#commands.open(request, call));
   }
