@@ -34,8 +34,8 @@ export async function spawn(sandbox: Sandbox, order: Order): Promise<SandboxProc
   const { command, abortSignal } = order;
   const signal = abortSignal === undefined ? {} : { signal: abortSignal };
   const process = await sandbox.commands.start(SHELL, ['-c', command], { ...optionsOf(order), ...signal });
-  // Nothing is written to it, and a program that reads must not wait.
-  await process.closeStdin();
+  // Nothing is written to it, and a program that reads must not wait. A command that has ended meanwhile has closed its connection.
+  await process.closeStdin().catch(() => undefined);
   const exit = process.wait().catch((error: unknown) => {
     abortSignal?.throwIfAborted();
     throw error;

@@ -5,6 +5,7 @@ import {
   type HarnessV1SandboxProvider,
 } from '@ai-sdk/harness';
 import { Client, Sandbox, SvcError, type CreateOptions } from '@svc/sdk';
+import { createRunning } from './create-running.ts';
 import { toPolicy } from './network-policy.ts';
 import { networkSession } from './session.ts';
 
@@ -35,7 +36,7 @@ export function createSvcSandbox(settings: SvcSandboxSettings = {}): HarnessV1Sa
       const network = networkPolicy === undefined ? {} : { network: { policy: toPolicy(networkPolicy) } };
       const source = options.snapshotId === undefined ? { image: DEFAULT_IMAGE } : {};
       const sandbox = await authorized(
-        Sandbox.create({
+        createRunning({
           ...source,
           ...options,
           ...network,

@@ -183,6 +183,10 @@ test('a session that cannot be made leaves no sandbox', async () => {
     async () => await provider.createSession({ sessionId: 'a b' }),
     /sessionId becomes the name/,
   );
+  const startless = createSvcSandbox({ image: 'python', workdir: '/etc/passwd' });
+  await assert.rejects(async () => await startless.createSession({ sessionId: 'startless' }), {
+    code: 'start_failed',
+  });
   const client = new Client({ apiUrl: Client.ofEnvironment.apiUrl, apiKey: 'svc_wrong' });
   const refused = createSvcSandbox({ client }).createSession();
   await assert.rejects(
