@@ -54,7 +54,7 @@ test('a command is refused with a limit that would not be kept, by the SDK too',
     image: BUSYBOX,
     isolation: 'gvisor',
   });
-  const rlimits = [{ resource: 'cpu', soft: 1, hard: 1 }] as const;
+  const rlimits = [{ resource: 'cpu' as const, soft: 1, hard: 1 }];
   await assert.rejects(sandbox.exec('true', [], { rlimits }), (error) => {
     assert.ok(SvcError.is(error));
     assert.match(error.message, /cpu is not kept by the isolation of this sandbox; leave it out/);

@@ -27,7 +27,7 @@ test('environment, folder and user are those of the call', async () => {
 
 test('limits of a call hold for programs, terminals and detached processes', async () => {
   const { sandbox } = real;
-  const rlimits = [{ resource: 'nofile', soft: 77, hard: 88 }] as const;
+  const rlimits = [{ resource: 'nofile' as const, soft: 77, hard: 88 }];
   const script = 'echo $(ulimit -Sn) $(ulimit -Hn)';
   assert.equal((await sandbox.shell(script, { rlimits })).text(), '77 88\n');
   await using terminal = await sandbox.pty.open({

@@ -1,4 +1,4 @@
-import type { Rlimit } from '@svc/contract';
+import type { CreateSandboxRequest } from '@svc/contract/rest';
 import type { OptionNames } from '../client/known-options.ts';
 
 /** How a process is started. */
@@ -10,7 +10,7 @@ export interface CommandOptions {
   /** `name`, `uid`, `name:group` or `uid:gid`; the user of the sandbox unless given. */
   readonly user?: string;
   /** Over the limits of the sandbox. */
-  readonly rlimits?: readonly Readonly<Rlimit>[];
+  readonly rlimits?: NonNullable<CreateSandboxRequest['rlimits']>;
 }
 
 export const COMMAND_OPTIONS: OptionNames<CommandOptions> = {
